@@ -3,6 +3,9 @@
 A message names the file, option or field, and what to do. The command line prints it without a traceback and exits with ``exit_status``.
 """
 
+MOST_QUOTED = 100
+"""How many characters of content a message shows."""
+
 
 class SegtailError(Exception):
     """The base class of every error that a user may see."""
@@ -103,10 +106,6 @@ class VersionError(AgentError):
 
     def __init__(self, what: str) -> None:
         super().__init__(what, "protocol")
-
-
-MOST_QUOTED = 100
-"""How many characters of content a message shows."""
 
 
 def quoted(content: object) -> str:

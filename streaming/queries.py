@@ -4,6 +4,8 @@ A micro-batch is planned by ``offsets/N`` before it runs, and ``commits/N`` says
 the last N has both; what is planned and not committed is run again after a failure, and counts as unread. Spark keeps the last 100 of both.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 import os
@@ -19,13 +21,6 @@ from streaming.errors import FormatError, QueryCheckpointError, TooLargeError, q
 
 log = logging.getLogger(__name__)
 
-# --- the files of a Structured Streaming checkpoint: ``metadata``, ``offsets/N`` and ``commits/N``. They are text (`HDFSMetadataLog`,
-# `OffsetSeqLog`, `CommitLog`, `StreamMetadata` of Spark). A file of offsets has a line with its version, one with the settings of the
-# query, and one for each source: what the source calls its offset, as JSON, or ``-`` for none yet. In version 2, an option of Spark 4.3,
-# the name of the source and a colon stand before that. The offset of Spark's Kafka source is ``{"topic": {"partition": offset}}``
-# (`JsonUtils.partitionOffsets`), and the offset is the next one that it reads.
-
-
 LARGEST_BYTES = 32 << 20
 """A file of a checkpoint that is larger is not opened: a partition takes some ten bytes."""
 
@@ -36,245 +31,6 @@ _VOID = "-"
 _BY_NAME = 2
 _NEWEST_OFFSETS, _NEWEST_COMMIT = 2, 3
 _MOST_PARTITION, _MOST_OFFSET = 2**31 - 1, 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class SourceOffset:
-    """Where one source of a query is. ``offsets``: of a Kafka source, by topic and partition, the next that it reads; None of another one.
-
-    ``shown``: what the file has, cut; "" where the source has no offset yet.
-    """
-
-    source: str
-    offsets: Mapping[tuple[str, int], int] | None
-    shown: str
-
-
-def parse_offsets(content: bytes) -> tuple[SourceOffset, ...]:
-    """The sources of a file of offsets, in its order.
-
-    Raises:
-        FormatError: it is cut off, damaged, or of a later version.
-    """
-    version, *lines = _lines(content, _NEWEST_OFFSETS, "offsets")
-    if not lines:
-        raise FormatError("the file of offsets ends before its settings")
-    _json(lines[0] or "{}", "settings")
-    named = _named(lines[1:]) if int(version) >= _BY_NAME else enumerate(lines[1:])
-    sources = tuple(_source(str(name), offset) for name, offset in named)
-    if not sources:
-        raise FormatError("the file of offsets ends before its first source")
-    return sources
-
-
-def check_commit(content: bytes) -> None:
-    """Check that a file of commits is whole.
-
-    Raises:
-        FormatError: it is cut off, damaged, or of a later version.
-    """
-    _, *lines = _lines(content, _NEWEST_COMMIT, "commits")
-    if not lines:
-        raise FormatError("the file of commits ends after its version")
-    _json(lines[0], "commit")
-
-
-def parse_query_id(content: bytes) -> str:
-    """The id of the query that a checkpoint belongs to, by its file ``metadata``.
-
-    Raises:
-        FormatError: it is cut off or damaged.
-    """
-    found = _json(_text(content), "metadata")
-    query_id = found.get("id") if isinstance(found, dict) else None
-    if not isinstance(query_id, str) or not query_id:
-        raise FormatError("metadata names no query")
-    return query_id
-
-
-def _lines(content: bytes, newest: int, kind: str) -> Iterator[str]:
-    """The number of the version, and the lines that follow."""
-    first, *rest = _text(content).split("\n")
-    version = _VERSION.fullmatch(first.strip())
-    if version is None:
-        raise FormatError(f"the file of {kind} begins with no version: {quoted(first)}")
-    if int(version[1]) > newest:
-        raise FormatError(f"the file of {kind} is of version {version[1]}, which a later Spark writes")
-    yield version[1]
-    yield from rest
-
-
-def _named(lines: list[str]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        name, colon, offset = line.partition(":")
-        if not colon:
-            raise FormatError(f"a source has no offset: {quoted(line)}")
-        yield name, offset
-
-
-def _source(name: str, offset: str) -> SourceOffset:
-    if offset == _VOID:
-        return SourceOffset(name, {}, "")
-    found = _json(offset, f"offset of source {name}")
-    return SourceOffset(name, _kafka_offsets(found), quoted(offset))
-
-
-def _kafka_offsets(content: object) -> Mapping[tuple[str, int], int] | None:
-    """The offsets, None if they are not of a Kafka source: a file source has ``{"logOffset": 3}``, a rate source ``12``."""
-    if not isinstance(content, dict):
-        return None
-    offsets: dict[tuple[str, int], int] = {}
-    for topic, partitions in content.items():
-        if not isinstance(partitions, dict) or _TOPIC.fullmatch(topic) is None:
-            return None
-        for partition, offset in partitions.items():
-            number = int(partition) if _PARTITION.fullmatch(partition) else -1
-            if not 0 <= number <= _MOST_PARTITION or type(offset) is not int or not 0 <= offset <= _MOST_OFFSET:
-                return None
-            offsets[topic, number] = offset
-    return offsets
-
-
-def _text(content: bytes) -> str:
-    if len(content) > LARGEST_BYTES:
-        raise TooLargeError(f"it has more than {LARGEST_BYTES} bytes")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise FormatError("it is no text", error.start) from error
-
-
-def _json(text: str, what: str) -> object:
-    try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"the {what} is cut off or damaged: {quoted(text)}") from error
-    return found
-
-
-# --- looks at several checkpoints, each on a thread of its own: a file system that does not answer holds up nobody, not even the end.
-
-
-@dataclass(frozen=True, slots=True)
-class QueryPosition:
-    """The next offset that a query reads of a partition; of several sources that read it, the lowest."""
-
-    topic: str
-    partition: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryLook:
-    """Times are Unix milliseconds, those of files; -1 is "none".
-
-    ``generation``: rises when the place has another checkpoint than in the look before, so that nothing of that one counts any more.
-    ``batch``: the last micro-batch that is planned and committed, and ``positions``: where it has ended. ``planned_batch``: one after it
-    that is planned and not committed, -1 for none. ``commit_times``: of the commits that are still there, in the order of their numbers.
-    ``doubts``: what is not known of it, in sentences; ``notes``: what is known, and worth saying.
-    """
-
-    query_id: str
-    generation: int = 0
-    batch: int = -1
-    committed_ms: int = -1
-    positions: tuple[QueryPosition, ...] = ()
-    planned_batch: int = -1
-    planned_ms: int = -1
-    commit_times: tuple[int, ...] = ()
-    doubts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """A file of a folder, and when it was last written, Unix milliseconds."""
-
-    name: str
-    modified_ms: int
-
-
-class CheckpointFiles(Protocol):
-    """The files of one checkpoint, wherever it is. Paths are relative to it. Calls may take long."""
-
-    def entries(self, folder: str) -> list[FileEntry]:
-        """The files of a folder; none of one that is not there.
-
-        Raises:
-            OSError: it cannot be listed.
-        """
-
-    def content(self, path: str) -> bytes:
-        """The bytes of a file, `streaming.queries.LARGEST_BYTES` and one more at most.
-
-        Raises:
-            FileNotFoundError: it is not there.
-            OSError: it cannot be read.
-        """
-
-
-Found = QueryLook | QueryCheckpointError
-"""What a look has shown, or why it has shown nothing."""
-
-
-class QueryLooks:
-    """At most one look at each checkpoint at a time. For one thread, until `close`.
-
-    Args:
-        looks: what looks at each checkpoint, by the name of its query. Each is called by the same thread again and again.
-    """
-
-    def __init__(self, looks: Mapping[str, Callable[[], QueryLook]]) -> None:
-        self._looks = looks
-        self._due: dict[str, SimpleQueue[bool]] = {}
-        self._running: set[str] = set()
-        self._found: dict[str, Found] = {}
-        self._ended = threading.Condition()  # protects what is found
-
-    def look(self, seconds: float) -> dict[str, Found]:
-        """Look at all that is not still being looked at, and wait for these so long at most.
-
-        Returns:
-            what has been found since the last call, that of earlier looks too.
-        """
-        begun = {name for name in self._looks if name not in self._running}
-        for name in begun:
-            self._running.add(name)
-            self._thread_of(name).put(True)
-        with self._ended:
-            self._ended.wait_for(lambda: self._found.keys() >= begun, seconds)
-            found, self._found = self._found, {}
-        self._running -= found.keys()
-        return found
-
-    def close(self) -> None:
-        """End the threads; one whose look hangs is left alone."""
-        for due in self._due.values():
-            due.put(False)
-
-    def _thread_of(self, name: str) -> "SimpleQueue[bool]":
-        if name not in self._due:
-            due = self._due[name] = SimpleQueue()
-            # a daemon: nothing ends a call that hangs in a kernel or a JVM
-            threading.Thread(target=self._run, args=(name, due), name=f"look-{name}", daemon=True).start()
-        return self._due[name]
-
-    def _run(self, name: str, due: "SimpleQueue[bool]") -> None:
-        while due.get():
-            found = self._look(name)
-            with self._ended:
-                self._found[name] = found
-                self._ended.notify_all()
-
-    def _look(self, name: str) -> Found:
-        try:
-            return self._looks[name]()
-        except QueryCheckpointError as error:
-            return error
-        except Exception as error:  # of one checkpoint: the others count
-            log.exception("the checkpoint of a streaming query is not understood", extra={"query": name})
-            return QueryCheckpointError(f"the checkpoint of query {name} is not understood: {error}")
-
 
 _TRIES = 3
 """So many micro-batches are tried from the last one back, where files are torn or go while they are read."""
@@ -405,6 +161,76 @@ class CheckpointReader:
         return sources
 
 
+class CheckpointFiles(Protocol):
+    """The files of one checkpoint, wherever it is. Paths are relative to it. Calls may take long."""
+
+    def entries(self, folder: str) -> list[FileEntry]:
+        """The files of a folder; none of one that is not there.
+
+        Raises:
+            OSError: it cannot be listed.
+        """
+
+    def content(self, path: str) -> bytes:
+        """The bytes of a file, `streaming.queries.LARGEST_BYTES` and one more at most.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            OSError: it cannot be read.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file of a folder, and when it was last written, Unix milliseconds."""
+
+    name: str
+    modified_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffset:
+    """Where one source of a query is. ``offsets``: of a Kafka source, by topic and partition, the next that it reads; None of another one.
+
+    ``shown``: what the file has, cut; "" where the source has no offset yet.
+    """
+
+    source: str
+    offsets: Mapping[tuple[str, int], int] | None
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPosition:
+    """The next offset that a query reads of a partition; of several sources that read it, the lowest."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLook:
+    """Times are Unix milliseconds, those of files; -1 is "none".
+
+    ``generation``: rises when the place has another checkpoint than in the look before, so that nothing of that one counts any more.
+    ``batch``: the last micro-batch that is planned and committed, and ``positions``: where it has ended. ``planned_batch``: one after it
+    that is planned and not committed, -1 for none. ``commit_times``: of the commits that are still there, in the order of their numbers.
+    ``doubts``: what is not known of it, in sentences; ``notes``: what is known, and worth saying.
+    """
+
+    query_id: str
+    generation: int = 0
+    batch: int = -1
+    committed_ms: int = -1
+    positions: tuple[QueryPosition, ...] = ()
+    planned_batch: int = -1
+    planned_ms: int = -1
+    commit_times: tuple[int, ...] = ()
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 def _positions(sources: Sequence[SourceOffset]) -> tuple[QueryPosition, ...]:
     lowest: dict[tuple[str, int], int] = {}
     for each in sources:
@@ -417,6 +243,179 @@ def _foreign(sources: Sequence[SourceOffset]) -> tuple[str, ...]:
     """What is said of sources that read something else than Kafka."""
     foreign = [each for each in sources if each.offsets is None]
     return tuple(f"its source {each.source} reads no Kafka, as its offset {each.shown} shows, and is left out" for each in foreign)
+
+
+def parse_query_id(content: bytes) -> str:
+    """The id of the query that a checkpoint belongs to, by its file ``metadata``.
+
+    Raises:
+        FormatError: it is cut off or damaged.
+    """
+    found = _json(_text(content), "metadata")
+    query_id = found.get("id") if isinstance(found, dict) else None
+    if not isinstance(query_id, str) or not query_id:
+        raise FormatError("metadata names no query")
+    return query_id
+
+
+def _json(text: str, what: str) -> object:
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"the {what} is cut off or damaged: {quoted(text)}") from error
+    return found
+
+
+def _text(content: bytes) -> str:
+    if len(content) > LARGEST_BYTES:
+        raise TooLargeError(f"it has more than {LARGEST_BYTES} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise FormatError("it is no text", error.start) from error
+
+
+def check_commit(content: bytes) -> None:
+    """Check that a file of commits is whole.
+
+    Raises:
+        FormatError: it is cut off, damaged, or of a later version.
+    """
+    _, *lines = _lines(content, _NEWEST_COMMIT, "commits")
+    if not lines:
+        raise FormatError("the file of commits ends after its version")
+    _json(lines[0], "commit")
+
+
+def _lines(content: bytes, newest: int, kind: str) -> Iterator[str]:
+    """The number of the version, and the lines that follow."""
+    first, *rest = _text(content).split("\n")
+    version = _VERSION.fullmatch(first.strip())
+    if version is None:
+        raise FormatError(f"the file of {kind} begins with no version: {quoted(first)}")
+    if int(version[1]) > newest:
+        raise FormatError(f"the file of {kind} is of version {version[1]}, which a later Spark writes")
+    yield version[1]
+    yield from rest
+
+
+def parse_offsets(content: bytes) -> tuple[SourceOffset, ...]:
+    """The sources of a file of offsets, in its order.
+
+    The files of a Structured Streaming checkpoint: ``metadata``, ``offsets/N`` and ``commits/N``. They are text (`HDFSMetadataLog`,
+    `OffsetSeqLog`, `CommitLog`, `StreamMetadata` of Spark). A file of offsets has a line with its version, one with the settings of
+    the query, and one for each source: what the source calls its offset, as JSON, or ``-`` for none yet. In version 2, an option of
+    Spark 4.3, the name of the source and a colon stand before that. The offset of Spark's Kafka source is ``{"topic": {"partition":
+    offset}}`` (`JsonUtils.partitionOffsets`), and the offset is the next one that it reads.
+
+    Raises:
+        FormatError: it is cut off, damaged, or of a later version.
+    """
+    version, *lines = _lines(content, _NEWEST_OFFSETS, "offsets")
+    if not lines:
+        raise FormatError("the file of offsets ends before its settings")
+    _json(lines[0] or "{}", "settings")
+    named = _named(lines[1:]) if int(version) >= _BY_NAME else enumerate(lines[1:])
+    sources = tuple(_source(str(name), offset) for name, offset in named)
+    if not sources:
+        raise FormatError("the file of offsets ends before its first source")
+    return sources
+
+
+def _named(lines: list[str]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        name, colon, offset = line.partition(":")
+        if not colon:
+            raise FormatError(f"a source has no offset: {quoted(line)}")
+        yield name, offset
+
+
+def _source(name: str, offset: str) -> SourceOffset:
+    if offset == _VOID:
+        return SourceOffset(name, {}, "")
+    found = _json(offset, f"offset of source {name}")
+    return SourceOffset(name, _kafka_offsets(found), quoted(offset))
+
+
+def _kafka_offsets(content: object) -> Mapping[tuple[str, int], int] | None:
+    """The offsets, None if they are not of a Kafka source: a file source has ``{"logOffset": 3}``, a rate source ``12``."""
+    if not isinstance(content, dict):
+        return None
+    offsets: dict[tuple[str, int], int] = {}
+    for topic, partitions in content.items():
+        if not isinstance(partitions, dict) or _TOPIC.fullmatch(topic) is None:
+            return None
+        for partition, offset in partitions.items():
+            number = int(partition) if _PARTITION.fullmatch(partition) else -1
+            if not 0 <= number <= _MOST_PARTITION or type(offset) is not int or not 0 <= offset <= _MOST_OFFSET:
+                return None
+            offsets[topic, number] = offset
+    return offsets
+
+
+class QueryLooks:
+    """At most one look at each checkpoint at a time. For one thread, until `close`.
+
+    Looks at several checkpoints, each on a thread of its own: a file system that does not answer holds up nobody, not even the end.
+
+    Args:
+        looks: what looks at each checkpoint, by the name of its query. Each is called by the same thread again and again.
+    """
+
+    def __init__(self, looks: Mapping[str, Callable[[], QueryLook]]) -> None:
+        self._looks = looks
+        self._due: dict[str, SimpleQueue[bool]] = {}
+        self._running: set[str] = set()
+        self._found: dict[str, Found] = {}
+        self._ended = threading.Condition()  # protects what is found
+
+    def look(self, seconds: float) -> dict[str, Found]:
+        """Look at all that is not still being looked at, and wait for these so long at most.
+
+        Returns:
+            what has been found since the last call, that of earlier looks too.
+        """
+        begun = {name for name in self._looks if name not in self._running}
+        for name in begun:
+            self._running.add(name)
+            self._thread_of(name).put(True)
+        with self._ended:
+            self._ended.wait_for(lambda: self._found.keys() >= begun, seconds)
+            found, self._found = self._found, {}
+        self._running -= found.keys()
+        return found
+
+    def close(self) -> None:
+        """End the threads; one whose look hangs is left alone."""
+        for due in self._due.values():
+            due.put(False)
+
+    def _thread_of(self, name: str) -> SimpleQueue[bool]:
+        if name not in self._due:
+            due = self._due[name] = SimpleQueue()
+            # a daemon: nothing ends a call that hangs in a kernel or a JVM
+            threading.Thread(target=self._run, args=(name, due), name=f"look-{name}", daemon=True).start()
+        return self._due[name]
+
+    def _run(self, name: str, due: SimpleQueue[bool]) -> None:
+        while due.get():
+            found = self._look(name)
+            with self._ended:
+                self._found[name] = found
+                self._ended.notify_all()
+
+    def _look(self, name: str) -> Found:
+        try:
+            return self._looks[name]()
+        except QueryCheckpointError as error:
+            return error
+        except Exception as error:  # of one checkpoint: the others count
+            log.exception("the checkpoint of a streaming query is not understood", extra={"query": name})
+            return QueryCheckpointError(f"the checkpoint of query {name} is not understood: {error}")
+
+
+Found = QueryLook | QueryCheckpointError
+"""What a look has shown, or why it has shown nothing."""
 
 
 class LocalCheckpoint:

@@ -35,31 +35,6 @@ def read_stream(data: bytes | pa.Buffer) -> pa.Table:
     return table
 
 
-def check_buffers(rows: pa.Table | pa.RecordBatch, size: int) -> None:
-    """Check rows that were read from ``size`` bytes.
-
-    Raises:
-        pa.ArrowInvalid: they lead outside of their buffers, or take more bytes than there are: then columns share buffers.
-    """
-    rows.validate(full=True)
-    if rows.nbytes > size:
-        raise pa.ArrowInvalid(f"its columns are {rows.nbytes} bytes, out of {size}")
-
-
-def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of a schema by their names. Integers may have another width; nothing else is converted, as it may take any memory.
-
-    Raises:
-        KeyError: a column is missing.
-        pa.ArrowException: one is of another type.
-    """
-    found = table.select(schema.names)
-    for name, have, want in zip(schema.names, found.schema.types, schema.types, strict=True):
-        if have != want and not (pa.types.is_integer(have) and pa.types.is_integer(want)):
-            raise pa.ArrowTypeError(f"column {name} is {have} and not {want}")
-    return found.cast(schema)
-
-
 def refuse_compressed(message: pa.ipc.Message) -> None:
     """Refuse a message whose body is to be unpacked: a few bytes unpack to any size.
 
@@ -106,6 +81,31 @@ def _field(head: bytes, table: int, number: int) -> int:
     at, end = places + 4 + 2 * number, places + int(struct.unpack_from("<H", head, places)[0])
     place = int(struct.unpack_from("<H", head, at)[0]) if at < end else 0
     return table + place if place else 0
+
+
+def check_buffers(rows: pa.Table | pa.RecordBatch, size: int) -> None:
+    """Check rows that were read from ``size`` bytes.
+
+    Raises:
+        pa.ArrowInvalid: they lead outside of their buffers, or take more bytes than there are: then columns share buffers.
+    """
+    rows.validate(full=True)
+    if rows.nbytes > size:
+        raise pa.ArrowInvalid(f"its columns are {rows.nbytes} bytes, out of {size}")
+
+
+def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a schema by their names. Integers may have another width; nothing else is converted, as it may take any memory.
+
+    Raises:
+        KeyError: a column is missing.
+        pa.ArrowException: one is of another type.
+    """
+    found = table.select(schema.names)
+    for name, have, want in zip(schema.names, found.schema.types, schema.types, strict=True):
+        if have != want and not (pa.types.is_integer(have) and pa.types.is_integer(want)):
+            raise pa.ArrowTypeError(f"column {name} is {have} and not {want}")
+    return found.cast(schema)
 
 
 def inflate(packed: bytes, limit: int) -> bytes:

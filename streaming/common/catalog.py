@@ -4,6 +4,8 @@ It has decided values of topics, partitions and logs. They are not counted: the 
 table.
 """
 
+from __future__ import annotations
+
 import io
 import struct
 import threading
@@ -86,56 +88,11 @@ _EPOCH = struct.Struct("<iqq")  # as one of these, in a tenth of the time
 MOST_EPOCHS = 16
 """How many of the latest epochs of a log, and besides them epoch 0, are in its row."""
 
-
-def packed_epochs(start_offsets: Mapping[int, int], began_ms: Mapping[int, int]) -> bytes:
-    """The latest epochs that a log has, by epoch, those of unclean elections, and the first one where it is known when that began."""
-    others = {epoch for epoch, at_ms in began_ms.items() if epoch == 0 or at_ms < -1}
-    known = sorted(others | start_offsets.keys())
-    kept = [epoch for at, epoch in enumerate(known) if epoch == 0 or at >= len(known) - MOST_EPOCHS]
-    return b"".join([_EPOCH.pack(epoch, start_offsets.get(epoch, -1), began_ms.get(epoch, -1)) for epoch in kept])
-
-
 UNREADABLE = -2
 """In place of an offset: the checkpoint file exists but cannot be read, or its version is not known."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Catalog:
-    """All decided values that one agent knows. A topic without an id ("") is identified by its name. No key occurs twice."""
-
-    topics: pa.Table
-    partitions: pa.Table
-    logs: pa.Table
-
-    @property
-    def tables(self) -> tuple[pa.Table, pa.Table, pa.Table]:
-        """The tables in the order of `SCHEMAS`."""
-        return self.topics, self.partitions, self.logs
-
-
 SCHEMAS = (TOPICS, PARTITIONS, LOGS)
 _EMPTY = {name: pa.Table.from_batches([], schema) for name, schema in (("topics", TOPICS), ("partitions", PARTITIONS), ("logs", LOGS))}
-NOTHING_DECIDED = Catalog(**_EMPTY)  # not by `empty_table`, which imports pandas if it is there
-
-
-def key_of(schema: pa.Schema) -> list[str]:
-    """The columns that identify a row of a table."""
-    return [name for name in KEY if name in schema.names]
-
-
-def spelled(rows: pa.Table, key: list[str]) -> pa.Array:
-    """The key of each row as one text, its parts joined by slashes: no topic name and no topic id contains a slash."""
-    columns = [pc.cast(rows[name], _TEXT) for name in key]
-    return together(pc.binary_join_element_wise(*columns, "/"))
-
-
-def together(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column in one piece."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-# --- changes of a catalog: their form in a message, and how they are applied to a known catalog.
-
 
 MOST_CATALOG_BYTES = 256 << 20
 """The most bytes to which what an agent sends of its catalog is unpacked: those of a million partitions or more."""
@@ -143,98 +100,15 @@ MOST_CATALOG_BYTES = 256 << 20
 GONE = "gone"
 _GONE = pa.field(GONE, pa.bool_())
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Version:
-    """A version of a catalog: ``process`` names the agent's process that made it, ``number`` grows with every change in that process."""
-
-    process: str
-    number: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Changes:
-    """Changes that lead to ``version``: each row replaces the row with the same key; a row with `GONE` set only removes it.
-
-    ``whole``: these rows are the whole catalog, whatever was known before. ``tables``: one for each of
-    `streaming.common.catalog.SCHEMAS`, with `GONE` as an additional last column.
-    """
-
-    version: Version
-    whole: bool
-    tables: tuple[pa.Table, ...]
-
-    def applied(self, catalog: Catalog) -> Catalog:
-        """The catalog after these changes. ``catalog`` must be of the version for which they were requested."""
-        before = NOTHING_DECIDED if self.whole else catalog
-        topics, partitions, logs = (
-            _replaced(table, rows, schema) for table, rows, schema in zip(before.tables, self.tables, SCHEMAS, strict=True)
-        )
-        return Catalog(topics=topics, partitions=partitions, logs=logs)
-
-    def pack(self) -> str:
-        """The tables as text for a message; "" if all are empty."""
-        if not any(map(len, self.tables)):
-            return ""
-        streams = [_stream(table) for table in self.tables]
-        lengths = b"".join(len(stream).to_bytes(4, "little") for stream in streams)
-        return b64encode(zlib.compress(lengths + b"".join(streams), 1)).decode()
-
-
-def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
-    """Decode the text that `Changes.pack` made. Columns that are not known here are ignored.
-
-    Raises:
-        FormatError: the text is something else, or a column is missing.
-    """
-    if not packed:
-        return Changes(version=version, whole=whole, tables=tuple(_schema(schema).empty_table() for schema in SCHEMAS))
-    try:
-        stream = io.BytesIO(inflate(b64decode(packed), MOST_CATALOG_BYTES))
-        lengths = [int.from_bytes(stream.read(4), "little") for _ in SCHEMAS]
-        found = [read_stream(stream.read(length)) for length in lengths]
-        tables = tuple(cast_columns(table, _schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
-    except (ValueError, KeyError, pa.ArrowException) as error:
-        raise FormatError(f"a catalog is not understood: {packed[:80]!r} ({error})") from error
-    return Changes(version=version, whole=whole, tables=tables)
-
-
-def with_gone(rows: pa.Table, *, gone: bool) -> pa.Table:
-    """Rows of a catalog's table, marked as present or as gone."""
-    return rows.append_column(_GONE, pa.array([gone] * len(rows), _GONE.type))
-
-
-def _schema(schema: pa.Schema) -> pa.Schema:
-    return schema.append(_GONE)
-
-
-def _replaced(table: pa.Table, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    if not len(rows):
-        return table
-    there = rows.filter(pc.invert(rows[GONE])).select(schema.names)
-    if len(table):
-        key = key_of(schema)
-        kept = table.filter(pc.invert(pc.is_in(spelled(table, key), value_set=spelled(rows, key))))
-        there = pa.concat_tables([kept, there])
-    return there.combine_chunks()
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(memoryview(sink.getvalue()))
-
-
-# --- the versions of the catalog of one agent process: which rows have changed since which version.
-
-
 MOST_GONE = 10_000
 """How many removed rows of each table are remembered. A version from before the oldest of them gets the whole catalog."""
 
 
 class Editions:
-    """The catalog of an agent, and which of its rows have changed since which version. One thread updates it; any thread may read it."""
+    """The catalog of an agent, and which of its rows have changed since which version. One thread updates it; any thread may read it.
+
+    The versions of the catalog of one agent process: which rows have changed since which version.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -313,6 +187,27 @@ class _VersionedRows:
         return pa.concat_tables([rows, with_gone(pa.Table.from_arrays(columns, schema=self._table.schema), gone=True)])
 
 
+def key_of(schema: pa.Schema) -> list[str]:
+    """The columns that identify a row of a table."""
+    return [name for name in KEY if name in schema.names]
+
+
+def spelled(rows: pa.Table, key: list[str]) -> pa.Array:
+    """The key of each row as one text, its parts joined by slashes: no topic name and no topic id contains a slash."""
+    columns = [pc.cast(rows[name], _TEXT) for name in key]
+    return together(pc.binary_join_element_wise(*columns, "/"))
+
+
+def together(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _ints(column: Any) -> NDArray[Any]:
+    values: NDArray[Any] = together(column).to_numpy(zero_copy_only=False)
+    return values
+
+
 def _same(table: pa.Table, before: pa.Table, known_rows: Longs) -> Flags:
     """Whether each row is equal to the earlier row with the same key."""
     same: Flags = known_rows >= 0
@@ -331,6 +226,110 @@ def _comparable(column: pa.ChunkedArray) -> pa.Array:
     return pc.binary_join(whole.cast(pa.list_(pa.string())), ",") if pa.types.is_list(whole.type) else whole
 
 
-def _ints(column: Any) -> NDArray[Any]:
-    values: NDArray[Any] = together(column).to_numpy(zero_copy_only=False)
-    return values
+def with_gone(rows: pa.Table, *, gone: bool) -> pa.Table:
+    """Rows of a catalog's table, marked as present or as gone."""
+    return rows.append_column(_GONE, pa.array([gone] * len(rows), _GONE.type))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Catalog:
+    """All decided values that one agent knows. A topic without an id ("") is identified by its name. No key occurs twice."""
+
+    topics: pa.Table
+    partitions: pa.Table
+    logs: pa.Table
+
+    @property
+    def tables(self) -> tuple[pa.Table, pa.Table, pa.Table]:
+        """The tables in the order of `SCHEMAS`."""
+        return self.topics, self.partitions, self.logs
+
+
+NOTHING_DECIDED = Catalog(**_EMPTY)  # not by `empty_table`, which imports pandas if it is there
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """A version of a catalog: ``process`` names the agent's process that made it, ``number`` grows with every change in that process."""
+
+    process: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Changes:
+    """Changes that lead to ``version``: each row replaces the row with the same key; a row with `GONE` set only removes it.
+
+    Changes of a catalog: their form in a message, and how they are applied to a known catalog.
+
+    ``whole``: these rows are the whole catalog, whatever was known before. ``tables``: one for each of
+    `streaming.common.catalog.SCHEMAS`, with `GONE` as an additional last column.
+    """
+
+    version: Version
+    whole: bool
+    tables: tuple[pa.Table, ...]
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        """The catalog after these changes. ``catalog`` must be of the version for which they were requested."""
+        before = NOTHING_DECIDED if self.whole else catalog
+        topics, partitions, logs = (
+            _replaced(table, rows, schema) for table, rows, schema in zip(before.tables, self.tables, SCHEMAS, strict=True)
+        )
+        return Catalog(topics=topics, partitions=partitions, logs=logs)
+
+    def pack(self) -> str:
+        """The tables as text for a message; "" if all are empty."""
+        if not any(map(len, self.tables)):
+            return ""
+        streams = [_stream(table) for table in self.tables]
+        lengths = b"".join(len(stream).to_bytes(4, "little") for stream in streams)
+        return b64encode(zlib.compress(lengths + b"".join(streams), 1)).decode()
+
+
+def _replaced(table: pa.Table, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    if not len(rows):
+        return table
+    there = rows.filter(pc.invert(rows[GONE])).select(schema.names)
+    if len(table):
+        key = key_of(schema)
+        kept = table.filter(pc.invert(pc.is_in(spelled(table, key), value_set=spelled(rows, key))))
+        there = pa.concat_tables([kept, there])
+    return there.combine_chunks()
+
+
+def _stream(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(memoryview(sink.getvalue()))
+
+
+def packed_epochs(start_offsets: Mapping[int, int], began_ms: Mapping[int, int]) -> bytes:
+    """The latest epochs that a log has, by epoch, those of unclean elections, and the first one where it is known when that began."""
+    others = {epoch for epoch, at_ms in began_ms.items() if epoch == 0 or at_ms < -1}
+    known = sorted(others | start_offsets.keys())
+    kept = [epoch for at, epoch in enumerate(known) if epoch == 0 or at >= len(known) - MOST_EPOCHS]
+    return b"".join([_EPOCH.pack(epoch, start_offsets.get(epoch, -1), began_ms.get(epoch, -1)) for epoch in kept])
+
+
+def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
+    """Decode the text that `Changes.pack` made. Columns that are not known here are ignored.
+
+    Raises:
+        FormatError: the text is something else, or a column is missing.
+    """
+    if not packed:
+        return Changes(version=version, whole=whole, tables=tuple(_schema(schema).empty_table() for schema in SCHEMAS))
+    try:
+        stream = io.BytesIO(inflate(b64decode(packed), MOST_CATALOG_BYTES))
+        lengths = [int.from_bytes(stream.read(4), "little") for _ in SCHEMAS]
+        found = [read_stream(stream.read(length)) for length in lengths]
+        tables = tuple(cast_columns(table, _schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
+    except (ValueError, KeyError, pa.ArrowException) as error:
+        raise FormatError(f"a catalog is not understood: {packed[:80]!r} ({error})") from error
+    return Changes(version=version, whole=whole, tables=tables)
+
+
+def _schema(schema: pa.Schema) -> pa.Schema:
+    return schema.append(_GONE)

@@ -1,5 +1,7 @@
 """Certificates and keys in files (PEM): they are read and checked before they are used, with the time when they end."""
 
+from __future__ import annotations
+
 import logging
 import ssl
 import time
@@ -12,18 +14,6 @@ from streaming.errors import UsageError
 log = logging.getLogger(__name__)
 
 _WARN_SECONDS = 7 * 24 * 3600.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """A certificate (with those up to its CA) and its private key, PEM; ``ends_at``: when the first certificate ends, Unix seconds."""
-
-    cert: bytes
-    key: bytes
-    ends_at: float
-
-    def __repr__(self) -> str:
-        return f"Pair(ends_at={self.ends_at})"  # a key in a message or a traceback is no longer secret
 
 
 def read_pair(cert: Path, key: Path, options: str) -> Pair:
@@ -44,6 +34,22 @@ def read_pair(cert: Path, key: Path, options: str) -> Pair:
     if ends_at < time.time() + _WARN_SECONDS:
         log.warning("a certificate has ended or soon will", extra={"path": str(cert), "ends_at": int(ends_at)})
     return Pair(cert=pems[0], key=pems[1], ends_at=ends_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A certificate (with those up to its CA) and its private key, PEM; ``ends_at``: when the first certificate ends, Unix seconds."""
+
+    cert: bytes
+    key: bytes
+    ends_at: float
+
+    def __repr__(self) -> str:
+        return f"Pair(ends_at={self.ends_at})"  # a key in a message or a traceback is no longer secret
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")
 
 
 def read_ca(path: Path, option: str) -> bytes:
@@ -68,7 +74,3 @@ def warn_if_open(path: Path, option: str) -> None:
         log.warning(
             "every user of this machine can read a secret: take the right away (chmod o-r)", extra={"option": option, "path": str(path)}
         )
-
-
-def _no_password() -> str:
-    raise ValueError("the key has a password")

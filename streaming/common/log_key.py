@@ -1,5 +1,7 @@
 """The identity of a log: the one declaration for watcher, journal, rows, fold, catalog and table."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -25,6 +27,11 @@ class LogKey(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+def key_of(value: Keyed) -> LogKey:
+    """The log that a value belongs to."""
+    return LogKey(value.broker, value.topic, value.partition, value.topic_id)
+
+
 class Keyed(Protocol):
     """A value that belongs to one log, whatever else it has."""
 
@@ -38,24 +45,20 @@ class Keyed(Protocol):
     def topic_id(self) -> str: ...
 
 
-def key_of(value: Keyed) -> LogKey:
-    """The log that a value belongs to."""
-    return LogKey(value.broker, value.topic, value.partition, value.topic_id)
-
-
 def key_arrays(keys: Iterable[LogKey]) -> list[pa.Array]:
     """The columns `KEY_COLUMNS` of some keys."""
     columns = list(zip(*keys, strict=True)) or [()] * len(KEY)
     return [pa.array(column, each.type) for column, each in zip(columns, KEY_COLUMNS, strict=True)]
 
 
-def keys_in(rows: pa.Table) -> list[LogKey]:
-    """The keys of some rows: there are many, and a tuple is made twice as fast past the constructor of its names."""
-    return list(map(partial(tuple.__new__, LogKey), zip(*(rows[name].to_pylist() for name in KEY), strict=True)))
-
-
 KEY = LogKey._fields
 """The names of its columns."""
 
+
 KEY_COLUMNS = tuple(columns_of(LogKey))
 """Its columns in Arrow."""
+
+
+def keys_in(rows: pa.Table) -> list[LogKey]:
+    """The keys of some rows: there are many, and a tuple is made twice as fast past the constructor of its names."""
+    return list(map(partial(tuple.__new__, LogKey), zip(*(rows[name].to_pylist() for name in KEY), strict=True)))

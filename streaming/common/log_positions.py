@@ -4,6 +4,8 @@ A few logs are written as Spark's Kafka source writes them, ``{"orders": {"0": 2
 `READABLE` packed. Spark compares offsets as text, so what is equal is written alike.
 """
 
+from __future__ import annotations
+
 import base64
 import json
 import zlib
@@ -18,6 +20,7 @@ from streaming.errors import UsageError
 _T = TypeVar("_T")
 
 VERSION = 1
+
 READABLE = 1000
 """So many logs at most are written in words."""
 
@@ -29,16 +32,15 @@ MOST_LOGS = 1 << 20
 
 NOT_KNOWN = -1
 
-
-class LogName(NamedTuple):
-    """A log among those of one agent or broker."""
-
-    topic: str
-    partition: int
-
-
 Epochs = tuple[tuple[int, int], ...]
 """The leader epochs of a log up to an offset, each with its first offset, ascending; of many the last `MOST_EPOCHS`."""
+
+_MOST_WORDS = 40 * MOST_EPOCHS
+
+_LEVEL = 6
+_VALUES_A_LOG = 5  # its topic, and its id, if it has one of its own, are among them
+_MOST_BYTES_A_LOG = 512
+_MOST_NUMBER = (1 << 63) - 1
 
 
 class Position(NamedTuple):
@@ -59,9 +61,6 @@ class Position(NamedTuple):
         return self.epochs[-1][0] if self.epochs else NOT_KNOWN
 
 
-Positions = Mapping[LogName, Position]
-
-
 class KnownEnd(NamedTuple):
     """Everything of a log below ``next_offset`` is counted; right before it lies leader epoch ``epoch``, `NOT_KNOWN` if nothing says it.
 
@@ -75,6 +74,16 @@ class KnownEnd(NamedTuple):
 def without_begins(positions: Positions) -> dict[LogName, Position]:
     """The same for who goes on from there."""
     return {name: at if at.begin == NOT_KNOWN else at._replace(begin=NOT_KNOWN) for name, at in positions.items()}
+
+
+class LogName(NamedTuple):
+    """A log among those of one agent or broker."""
+
+    topic: str
+    partition: int
+
+
+Positions = Mapping[LogName, Position]
 
 
 def reached(positions: Positions, targets: Positions) -> bool:
@@ -104,77 +113,6 @@ def encode(positions: Positions) -> dict[str, Any]:
     }
 
 
-def decode(encoded: object) -> dict[LogName, Position]:
-    """The positions that `encode` wrote.
-
-    Raises:
-        UsageError: it is of another version, or damaged; says what to do.
-    """
-    if not isinstance(encoded, dict) or encoded.get("version") != VERSION:
-        version = encoded.get("version") if isinstance(encoded, dict) else None
-        what = "is of no version of positions" if version is None else f"is of version {version!r:.40}, and this one reads {VERSION}"
-        raise UsageError(f"the checkpoint's offset {what}: begin the query with a new checkpointLocation")
-    try:
-        found = unpack(encoded["packed"]) if "packed" in encoded else _read(encoded)
-        if "packed" in encoded and len(found) != encoded["logs"]:
-            raise ValueError("logs are missing")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"the checkpoint's offset is damaged ({error!r:.100}): begin the query with a new checkpointLocation") from error
-    return found
-
-
-def _by_topic(values: Iterable[tuple[LogName, _T]]) -> dict[str, dict[str, _T]]:
-    found: dict[str, dict[str, _T]] = {}
-    for name, value in values:
-        found.setdefault(name.topic, {})[str(name.partition)] = value
-    return found
-
-
-def _in_words(epochs: Epochs) -> str:
-    """Epochs with their first offsets: ``3@0 5@120``."""
-    return " ".join(f"{epoch}@{start}" for epoch, start in epochs)
-
-
-_MOST_WORDS = 40 * MOST_EPOCHS
-
-
-@lru_cache(maxsize=1 << 12)  # most logs have had one leader
-def _epochs(words: str) -> Epochs:
-    if len(words) > _MOST_WORDS:
-        raise ValueError("a log has too many leader epochs")
-    return tuple((int(epoch), int(start)) for epoch, start in (each.split("@") for each in words.split()))
-
-
-def _read(encoded: Mapping[str, Any]) -> dict[LogName, Position]:
-    epochs, ids, begins = encoded["epochs"], encoded["topic_ids"], encoded["begins"]
-    return {
-        LogName(topic, int(partition)): Position(
-            ids.get(topic, ""),
-            _number(offset),
-            _epochs(epochs.get(topic, {}).get(partition, "")),
-            _number(begins.get(topic, {}).get(partition, NOT_KNOWN)),
-        )
-        for topic, offsets in encoded["offsets"].items()
-        for partition, offset in offsets.items()
-    }
-
-
-def _number(value: object) -> int:
-    if type(value) is not int:
-        raise TypeError(f"{value!r:.40} is no number")
-    return value
-
-
-# --- many logs: by topic and topic id, as JSON that is packed. An agent gets it of whoever has a token, so its size is bounded before it
-# is unpacked, and each value is checked.
-
-
-_LEVEL = 6
-_VALUES_A_LOG = 5  # its topic, and its id, if it has one of its own, are among them
-_MOST_BYTES_A_LOG = 512
-_MOST_NUMBER = (1 << 63) - 1
-
-
 def pack(positions: Positions) -> str:
     """The positions as a text; "" for none. Equal positions make equal texts."""
     if not positions:
@@ -195,8 +133,42 @@ def pack(positions: Positions) -> str:
     return base64.b64encode(zlib.compress(json.dumps(groups, separators=(",", ":")).encode(), _LEVEL)).decode()
 
 
+def _in_words(epochs: Epochs) -> str:
+    """Epochs with their first offsets: ``3@0 5@120``."""
+    return " ".join(f"{epoch}@{start}" for epoch, start in epochs)
+
+
+def _by_topic(values: Iterable[tuple[LogName, _T]]) -> dict[str, dict[str, _T]]:
+    found: dict[str, dict[str, _T]] = {}
+    for name, value in values:
+        found.setdefault(name.topic, {})[str(name.partition)] = value
+    return found
+
+
+def decode(encoded: object) -> dict[LogName, Position]:
+    """The positions that `encode` wrote.
+
+    Raises:
+        UsageError: it is of another version, or damaged; says what to do.
+    """
+    if not isinstance(encoded, dict) or encoded.get("version") != VERSION:
+        version = encoded.get("version") if isinstance(encoded, dict) else None
+        what = "is of no version of positions" if version is None else f"is of version {version!r:.40}, and this one reads {VERSION}"
+        raise UsageError(f"the checkpoint's offset {what}: begin the query with a new checkpointLocation")
+    try:
+        found = unpack(encoded["packed"]) if "packed" in encoded else _read(encoded)
+        if "packed" in encoded and len(found) != encoded["logs"]:
+            raise ValueError("logs are missing")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"the checkpoint's offset is damaged ({error!r:.100}): begin the query with a new checkpointLocation") from error
+    return found
+
+
 def unpack(packed: str, most: int = MOST_LOGS) -> dict[LogName, Position]:
     """The positions that `pack` wrote.
+
+    Many logs: by topic and topic id, as JSON that is packed. An agent gets it of whoever has a token, so its size is bounded before
+    it is unpacked, and each value is checked.
 
     Args:
         most: logs.
@@ -228,3 +200,30 @@ def unpack(packed: str, most: int = MOST_LOGS) -> dict[LogName, Position]:
 def _check(values: list[Any], kind: type) -> None:
     if any(type(each) is not kind for each in values) or (kind is int and values and not min(values) >= -1 <= max(values) <= _MOST_NUMBER):
         raise ValueError("a value of it has another form")
+
+
+@lru_cache(maxsize=1 << 12)  # most logs have had one leader
+def _epochs(words: str) -> Epochs:
+    if len(words) > _MOST_WORDS:
+        raise ValueError("a log has too many leader epochs")
+    return tuple((int(epoch), int(start)) for epoch, start in (each.split("@") for each in words.split()))
+
+
+def _read(encoded: Mapping[str, Any]) -> dict[LogName, Position]:
+    epochs, ids, begins = encoded["epochs"], encoded["topic_ids"], encoded["begins"]
+    return {
+        LogName(topic, int(partition)): Position(
+            ids.get(topic, ""),
+            _number(offset),
+            _epochs(epochs.get(topic, {}).get(partition, "")),
+            _number(begins.get(topic, {}).get(partition, NOT_KNOWN)),
+        )
+        for topic, offsets in encoded["offsets"].items()
+        for partition, offset in offsets.items()
+    }
+
+
+def _number(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r:.40} is no number")
+    return value

@@ -17,12 +17,37 @@ from threading import Lock
 from streaming.common.units import format_time, plain
 from streaming.errors import SegtailError
 
+log = logging.getLogger(__name__)
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # These loggers are too verbose below warning: they log every call from Python into the JVM.
 _QUIET = ("py4j",)
 _OWN = "streaming"
 
-log = logging.getLogger(__name__)
+EVERY_SECONDS = 1.0
+"""The least time between two lines."""
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes one JSON object on each line, with a traceback in it as ``exception``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format one record."""
+        traces = _traces(self, record)
+        fields = _fields(record) | ({"exception": "\n".join(traces)} if traces else {})
+        return json.dumps(fields, ensure_ascii=False, default=str)
+
+
+def _traces(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
+    traces = [formatter.formatException(record.exc_info)] if record.exc_info else []
+    return traces + ([formatter.formatStack(record.stack_info)] if record.stack_info else [])
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    """Time, level, logger and message, then the fields from ``extra``, which cannot replace them."""
+    time = format_time(record.created * 1000, "milliseconds")
+    fields: dict[str, object] = {"time": time, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
+    return fields | {name: value for name, value in vars(record).items() if name not in _STANDARD and name not in fields}
 
 
 def configure(level: str, form: str) -> None:
@@ -39,6 +64,21 @@ def configure(level: str, form: str) -> None:
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(True)
+
+
+class TextFormatter(logging.Formatter):
+    """Writes ``key=value`` pairs, quoted if a value is not one plain word; a traceback follows on separate lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format one record."""
+        line = " ".join(f"{name}={_quoted(value)}" for name, value in _fields(record).items())
+        return "\n".join([line, *_traces(self, record)])
+
+
+def _quoted(value: object) -> str:
+    text = str(value)
+    plain = text.isprintable() and not any(character in ' "=\\' for character in text)
+    return text if text and plain else json.dumps(text, ensure_ascii=False)
 
 
 def set_level(level: str) -> None:
@@ -96,6 +136,17 @@ def as_sentences() -> None:
             handler.setFormatter(SentenceFormatter())
 
 
+class SentenceFormatter(logging.Formatter):
+    """Writes the message as commands write theirs, and what it is about behind it: ``segtail: log cannot be listed (path /data/a-7)``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format one record."""
+        message, *rest = list(_fields(record).items())[3:]
+        about = "; ".join(f"{name.replace('_', ' ')} {_quoted(value) if value == '' else plain(str(value))}" for name, value in rest)
+        line = f"segtail: {plain(str(message[1]))}{f' ({about})' if about else ''}"
+        return "\n".join([line, *_traces(self, record)])
+
+
 def configure_worker() -> None:
     """Let log messages include their context in a process without configured logging, such as a Python worker of Spark."""
     if logging.lastResort is not None:
@@ -110,58 +161,6 @@ class WorkerFormatter(logging.Formatter):
         message, *rest = list(_fields(record).items())[3:]
         line = " ".join([str(message[1]), *(f"{name}={_quoted(value)}" for name, value in rest)])
         return "\n".join([line, *_traces(self, record)])
-
-
-class SentenceFormatter(logging.Formatter):
-    """Writes the message as commands write theirs, and what it is about behind it: ``segtail: log cannot be listed (path /data/a-7)``."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Format one record."""
-        message, *rest = list(_fields(record).items())[3:]
-        about = "; ".join(f"{name.replace('_', ' ')} {_quoted(value) if value == '' else plain(str(value))}" for name, value in rest)
-        line = f"segtail: {plain(str(message[1]))}{f' ({about})' if about else ''}"
-        return "\n".join([line, *_traces(self, record)])
-
-
-class TextFormatter(logging.Formatter):
-    """Writes ``key=value`` pairs, quoted if a value is not one plain word; a traceback follows on separate lines."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Format one record."""
-        line = " ".join(f"{name}={_quoted(value)}" for name, value in _fields(record).items())
-        return "\n".join([line, *_traces(self, record)])
-
-
-class JsonFormatter(logging.Formatter):
-    """Writes one JSON object on each line, with a traceback in it as ``exception``."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Format one record."""
-        traces = _traces(self, record)
-        fields = _fields(record) | ({"exception": "\n".join(traces)} if traces else {})
-        return json.dumps(fields, ensure_ascii=False, default=str)
-
-
-def _fields(record: logging.LogRecord) -> dict[str, object]:
-    """Time, level, logger and message, then the fields from ``extra``, which cannot replace them."""
-    time = format_time(record.created * 1000, "milliseconds")
-    fields: dict[str, object] = {"time": time, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
-    return fields | {name: value for name, value in vars(record).items() if name not in _STANDARD and name not in fields}
-
-
-def _traces(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
-    traces = [formatter.formatException(record.exc_info)] if record.exc_info else []
-    return traces + ([formatter.formatStack(record.stack_info)] if record.stack_info else [])
-
-
-def _quoted(value: object) -> str:
-    text = str(value)
-    plain = text.isprintable() and not any(character in ' "=\\' for character in text)
-    return text if text and plain else json.dumps(text, ensure_ascii=False)
-
-
-EVERY_SECONDS = 1.0
-"""The least time between two lines."""
 
 
 class RareLog:

@@ -18,12 +18,7 @@ _NAME = re.compile(r"[^\s=,;:/]([^=,;:/\n\r]*[^\s=,;:/])?")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?")
 _LOCAL_HOSTS = ("//", "//localhost", None)
 
-
 _SECRET = re.compile(r"//[^/@:]*:[^/@]*@")
-
-
-class SameCheckpointError(ValueError):
-    """Two names are one, or stand for one checkpoint. Names both."""
 
 
 class Isolation(StrEnum):
@@ -95,6 +90,22 @@ class QueryCheckpoint:
         return self.uri.rstrip("/") if self.local is None else os.path.realpath(self.local)
 
 
+def parse_all(value: object) -> object:
+    """Accept text with commas, a list of such texts, or a mapping; leave other values to the type.
+
+    Raises:
+        ValueError: one of them has another form, two have one name, or two are one.
+    """
+    if isinstance(value, Mapping):
+        return distinct(QueryCheckpoint.of_entry(str(name), entry) for name, entry in value.items())
+    parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        return value
+    if not all(isinstance(part, str | QueryCheckpoint) for part in parts):
+        raise ValueError(FORM)
+    return distinct(QueryCheckpoint.parse(part) if isinstance(part, str) else part for part in parts)
+
+
 def distinct(checkpoints: Iterable[QueryCheckpoint]) -> tuple[QueryCheckpoint, ...]:
     """The checkpoints, each with its own name and in its own place.
 
@@ -112,20 +123,8 @@ def distinct(checkpoints: Iterable[QueryCheckpoint]) -> tuple[QueryCheckpoint, .
     return tuple(by_name.values())
 
 
-def parse_all(value: object) -> object:
-    """Accept text with commas, a list of such texts, or a mapping; leave other values to the type.
-
-    Raises:
-        ValueError: one of them has another form, two have one name, or two are one.
-    """
-    if isinstance(value, Mapping):
-        return distinct(QueryCheckpoint.of_entry(str(name), entry) for name, entry in value.items())
-    parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple):
-        return value
-    if not all(isinstance(part, str | QueryCheckpoint) for part in parts):
-        raise ValueError(FORM)
-    return distinct(QueryCheckpoint.parse(part) if isinstance(part, str) else part for part in parts)
+class SameCheckpointError(ValueError):
+    """Two names are one, or stand for one checkpoint. Names both."""
 
 
 def show_all(checkpoints: Iterable[QueryCheckpoint]) -> dict[str, object]:

@@ -30,49 +30,6 @@ SKIP_REASONS = ("deleted", "corrupt", "agent_lost")
 SKIPPED_COPIES = ("exported", "follower")
 """Whose bytes these are: those of a replica that is exported, or of a follower's copy, whose leader's counters have them."""
 
-
-class Kind(StrEnum):
-    """The kind of an event."""
-
-    APPEARED = "appeared"  # a log is watched from next_offset on; coordinator, if set, has all entries before that
-    APPENDED = "appended"  # whole batches were appended: [start_position, end_position) of segment
-    TRUNCATED = "truncated"  # the log now ends at next_offset; bytes were cut off
-    SKIPPED = "skipped"  # bytes (0: there never were any) between base_offset and next_offset will never be counted: reason
-    CORRUPT = "corrupt"  # the log cannot be parsed at start_position of segment: reason in words
-    GONE = "gone"  # the log left the log dirs that log_dir names, one a line; none: its topic is no more. Reason "deleted" or "moved"
-    UNCLEAN = "unclean"  # an unclean election: leader_epoch begins at next_offset (-1 not known); reason: who was in sync, by commas
-    FOUND = "found"  # the list of a log's segments and related values; it replaces what was known
-    CENSUS = "census"  # one of the logs that an agent has: only its key and its log dir
-    CENSUS_END = "census_end"  # closes a census: the log dirs ("broker:path") in log_dir have no other logs; reason: those not looked into
-    ARRIVED = "arrived"  # the agent's rows were read up to seq; bytes is its total there. Added by who reads them
-    RECALL = "recall"  # without agent and journal: a run of the query begins, and the shard has to hand out all its logs. From the source
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Kind":
-        """A kind of a later version: a `Kind` that is none of these."""
-        later = str.__new__(cls, value)
-        later._name_ = later._value_ = str(value)
-        return later
-
-
-class Step(IntEnum):
-    """The kind of a row of `TRANSACTION_STEPS`."""
-
-    DATA = 0  # transactional batches of one producer, without a marker of that producer among them
-    COMMIT = 1  # a COMMIT marker
-    ABORT = 2  # an ABORT marker
-    ONGOING = 3  # open before the first byte that is read: from a producer snapshot
-
-
-class StartSource(IntEnum):
-    """The source of a transaction's start time, the most reliable first."""
-
-    COORDINATOR = 1  # the coordinator's transactionStartTimestamp; known only where the metrics are rendered
-    SEEN = 2  # the agent's clock, the range was seen within seconds of its append
-    RECORDED = 3  # the first batch's timestamp, limited by the times of the files
-    SNAPSHOT = 4  # the data is gone: the producer snapshot's timestamp, limited by the time of that file
-
-
 TRANSACTION_STEPS = np.dtype(
     [
         ("step", "u1"),  # Step
@@ -191,7 +148,6 @@ TRANSACTION_ROWS = pa.schema(
 )
 """One row for each marker with its transaction in this log, and for each transaction that is open."""
 
-
 TOMBSTONE = ""
 """Used instead of a state: the transactional id has expired."""
 
@@ -214,7 +170,6 @@ COORDINATOR = pa.schema(
 )
 """Newest entries of `__transaction_state`, at most one for each transactional.id."""
 
-
 PRODUCER_OWNERS = pa.schema(
     [
         ("broker", _INT),
@@ -225,6 +180,56 @@ PRODUCER_OWNERS = pa.schema(
     ]
 )
 """The transactional ids that producer ids were given to. A producer id is never given to another one, so a record says it for good."""
+
+NONE_LATER: Mapping[str, object] = {}
+
+
+def pack_rows(rows: pa.RecordBatch) -> bytes:
+    """Pack rows of `EVENTS` or `STATES` into one value for `PACKED`."""
+    packed: bytes = rows.serialize().to_pybytes()
+    return packed
+
+
+class Kind(StrEnum):
+    """The kind of an event."""
+
+    APPEARED = "appeared"  # a log is watched from next_offset on; coordinator, if set, has all entries before that
+    APPENDED = "appended"  # whole batches were appended: [start_position, end_position) of segment
+    TRUNCATED = "truncated"  # the log now ends at next_offset; bytes were cut off
+    SKIPPED = "skipped"  # bytes (0: there never were any) between base_offset and next_offset will never be counted: reason
+    CORRUPT = "corrupt"  # the log cannot be parsed at start_position of segment: reason in words
+    GONE = "gone"  # the log left the log dirs that log_dir names, one a line; none: its topic is no more. Reason "deleted" or "moved"
+    UNCLEAN = "unclean"  # an unclean election: leader_epoch begins at next_offset (-1 not known); reason: who was in sync, by commas
+    FOUND = "found"  # the list of a log's segments and related values; it replaces what was known
+    CENSUS = "census"  # one of the logs that an agent has: only its key and its log dir
+    CENSUS_END = "census_end"  # closes a census: the log dirs ("broker:path") in log_dir have no other logs; reason: those not looked into
+    ARRIVED = "arrived"  # the agent's rows were read up to seq; bytes is its total there. Added by who reads them
+    RECALL = "recall"  # without agent and journal: a run of the query begins, and the shard has to hand out all its logs. From the source
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Kind":
+        """A kind of a later version: a `Kind` that is none of these."""
+        later = str.__new__(cls, value)
+        later._name_ = later._value_ = str(value)
+        return later
+
+
+class Step(IntEnum):
+    """The kind of a row of `TRANSACTION_STEPS`."""
+
+    DATA = 0  # transactional batches of one producer, without a marker of that producer among them
+    COMMIT = 1  # a COMMIT marker
+    ABORT = 2  # an ABORT marker
+    ONGOING = 3  # open before the first byte that is read: from a producer snapshot
+
+
+class StartSource(IntEnum):
+    """The source of a transaction's start time, the most reliable first."""
+
+    COORDINATOR = 1  # the coordinator's transactionStartTimestamp; known only where the metrics are rendered
+    SEEN = 2  # the agent's clock, the range was seen within seconds of its append
+    RECORDED = 3  # the first batch's timestamp, limited by the times of the files
+    SNAPSHOT = 4  # the data is gone: the producer snapshot's timestamp, limited by the time of that file
 
 
 class Change(StrEnum):
@@ -238,13 +243,15 @@ class Change(StrEnum):
     ARRIVED = "arrived"  # an agent's journal, up to some point, is in the states of this micro-batch and earlier ones
 
 
-NONE_LATER: Mapping[str, object] = {}
-
-
-def pack_rows(rows: pa.RecordBatch) -> bytes:
-    """Pack rows of `EVENTS` or `STATES` into one value for `PACKED`."""
-    packed: bytes = rows.serialize().to_pybytes()
-    return packed
+def unpack_entries(packed: bytes) -> pa.RecordBatch:
+    """Unpack rows of `COORDINATOR` from a value that an agent has sent; raises as `unpack_rows` does, also for damaged rows."""
+    try:
+        refuse_compressed(pa.ipc.read_message(packed))
+    except NOT_ARROW as error:
+        raise pa.ArrowInvalid(str(error)) from error
+    entries = unpack_rows(packed, COORDINATOR)
+    check_buffers(entries, len(packed))
+    return entries
 
 
 def unpack_rows(packed: bytes, schema: pa.Schema, later: Mapping[str, object] = NONE_LATER) -> pa.RecordBatch:
@@ -265,14 +272,3 @@ def unpack_rows(packed: bytes, schema: pa.Schema, later: Mapping[str, object] = 
             raise pa.ArrowInvalid(str(error)) from error
         earlier = unpack_rows(packed, schema.remove(len(schema) - 1), later)
     return pa.RecordBatch.from_arrays([*earlier.columns, pa.array([later[last.name]] * len(earlier), last.type)], schema=schema)
-
-
-def unpack_entries(packed: bytes) -> pa.RecordBatch:
-    """Unpack rows of `COORDINATOR` from a value that an agent has sent; raises as `unpack_rows` does, also for damaged rows."""
-    try:
-        refuse_compressed(pa.ipc.read_message(packed))
-    except NOT_ARROW as error:
-        raise pa.ArrowInvalid(str(error)) from error
-    entries = unpack_rows(packed, COORDINATOR)
-    check_buffers(entries, len(packed))
-    return entries

@@ -19,6 +19,14 @@ _BEGINNING_CHARS = SHORT_CHARS - _HASH_CHARS - 1
 
 _SHORT_FORM = re.compile(rf".{{{_BEGINNING_CHARS}}}~[0-9a-f]{{{_HASH_CHARS}}}", re.DOTALL)
 
+_CHARACTERS = 20
+PREFIX = "redacted-"
+
+
+def possible_names(given: str) -> tuple[str, ...]:
+    """What a name that a reader gives may be called here: it is the whole name, or the short form as it was shown."""
+    return (given, short_name(given)) if is_short_form(given) else (short_name(given),)
+
 
 def short_name(name: str) -> str:
     """The name, or its short form if it is long: 79 characters, ``~`` and 80 bits of its SHA-256."""
@@ -31,15 +39,6 @@ def short_name(name: str) -> str:
 def is_short_form(name: str) -> bool:
     """Whether a name that `short_name` has returned stands for a longer one, of which Kafka's tools need the whole."""
     return len(name) == SHORT_CHARS and _SHORT_FORM.fullmatch(name) is not None
-
-
-def possible_names(given: str) -> tuple[str, ...]:
-    """What a name that a reader gives may be called here: it is the whole name, or the short form as it was shown."""
-    return (given, short_name(given)) if is_short_form(given) else (short_name(given),)
-
-
-_CHARACTERS = 20
-PREFIX = "redacted-"
 
 
 def redacted(name: str, cluster_id: str) -> str:

@@ -18,6 +18,8 @@ from streaming.common.rows import (
     TRANSACTION_SECONDS_BOUNDS,
 )
 
+CHANGE = "change"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRow:
@@ -98,8 +100,6 @@ class StateRow:
         """The key of the log."""
         return key_of(self)
 
-
-CHANGE = "change"
 
 STATES = pa.schema([(CHANGE, pa.string()), *columns_of(StateRow)])
 """Rows out of the fold: what kind of change it is (`streaming.common.rows.Change`), and a `StateRow`. ``REMOVED`` rows fill only the key.

@@ -4,6 +4,11 @@ import logging
 import os
 from pathlib import Path
 
+log = logging.getLogger(__name__)
+
+UMASK = 0o077
+"""The umask of processes that write into such a directory."""
+
 
 def write_whole(path: Path, content: bytes, *, lasting: bool = True, mode: int = 0o600) -> None:
     """Replace a file: one beside it, with ``.new`` behind its name, is written and then renamed.
@@ -33,12 +38,6 @@ def write_whole(path: Path, content: bytes, *, lasting: bool = True, mode: int =
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-log = logging.getLogger(__name__)
-
-UMASK = 0o077
-"""The umask of processes that write into such a directory."""
 
 
 def make(path: Path) -> None:

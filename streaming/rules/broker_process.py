@@ -12,6 +12,8 @@ Where the lock of some log dir cannot be asked, the one with the metadata log is
 free may have been given up.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -29,20 +31,8 @@ _CHANGED = "its .lock is not held, but files there were changed within the last 
 _NEVER_WRITTEN = "its .lock is not held, and nothing shows when a broker last wrote there"
 _NO_DIR = "none of its log dirs can be asked"
 
-
-class LockState(StrEnum):
-    """What the kernel answers about the lock of a log dir."""
-
-    LOCKED = "locked"
-    FREE = "free"
-    DELETED = "deleted"  # by a broker that was shut down in an orderly way, and has not started since
-    MISSING = "missing"  # a copy without it, given up, never used, or deleted by hand: then a broker may run all the same
-    UNKNOWN = "unknown"
-
-    @property
-    def is_held_by_nobody(self) -> bool:
-        """Whether there is no lock, as far as is seen."""
-        return self in (LockState.FREE, LockState.DELETED, LockState.MISSING)
+PATIENCE = 10
+"""How many times as long an agent waits where it has seen no process end. A broker that runs writes much more often."""
 
 
 class ProcessState(StrEnum):
@@ -56,19 +46,6 @@ class ProcessState(StrEnum):
 
 AWAY = (ProcessState.ENDED, ProcessState.FREE)
 """No process holds the log dirs."""
-
-
-@dataclass(frozen=True, slots=True)
-class DirLock:
-    """The answer about a log dir. ``file``: device and inode of ``.lock``; ``why``: the reason where the answer is not known.
-
-    ``keeps_metadata``: no process holds the lock, and the metadata log of its node is there.
-    """
-
-    state: LockState
-    file: tuple[int, int] | None = None
-    why: str = ""
-    keeps_metadata: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +97,34 @@ def look(before: ProcessLook, locks: Sequence[DirLock], written_ms: int, now_ms:
     return _free(known, frozenset(each.file for each in locks if each.file is not None), now_ms)
 
 
+class LockState(StrEnum):
+    """What the kernel answers about the lock of a log dir."""
+
+    LOCKED = "locked"
+    FREE = "free"
+    DELETED = "deleted"  # by a broker that was shut down in an orderly way, and has not started since
+    MISSING = "missing"  # a copy without it, given up, never used, or deleted by hand: then a broker may run all the same
+    UNKNOWN = "unknown"
+
+    @property
+    def is_held_by_nobody(self) -> bool:
+        """Whether there is no lock, as far as is seen."""
+        return self in (LockState.FREE, LockState.DELETED, LockState.MISSING)
+
+
+@dataclass(frozen=True, slots=True)
+class DirLock:
+    """The answer about a log dir. ``file``: device and inode of ``.lock``; ``why``: the reason where the answer is not known.
+
+    ``keeps_metadata``: no process holds the lock, and the metadata log of its node is there.
+    """
+
+    state: LockState
+    file: tuple[int, int] | None = None
+    why: str = ""
+    keeps_metadata: bool = False
+
+
 def _is_one_released(held: frozenset[tuple[int, int]], locks: Sequence[DirLock]) -> bool:
     """Whether a lock that was held is released for sure: its file is free, or was deleted in an orderly end.
 
@@ -129,15 +134,6 @@ def _is_one_released(held: frozenset[tuple[int, int]], locks: Sequence[DirLock])
         return True
     others = sum(each.state in (LockState.MISSING, LockState.UNKNOWN) for each in locks)
     return others < len(held) and any(each.state is LockState.DELETED for each in locks)
-
-
-def _grown(before: ProcessLook, written_ms: int, now_ms: int) -> ProcessLook:
-    """What is known of the writes since all locks were free."""
-    if before.free_ms < 0:
-        return replace(before, free_ms=now_ms, written_ms=written_ms, growths=0, grown_ms=-1)
-    if written_ms == before.written_ms:
-        return before
-    return replace(before, written_ms=written_ms, growths=before.growths + 1, grown_ms=now_ms)
 
 
 def _free(looked: ProcessLook, files: frozenset[tuple[int, int]], now_ms: int) -> ProcessLook:
@@ -153,6 +149,10 @@ def _free(looked: ProcessLook, files: frozenset[tuple[int, int]], now_ms: int) -
     return _nobody(looked)
 
 
+def _unknown(looked: ProcessLook, why: str) -> ProcessLook:
+    return replace(looked, state=ProcessState.UNKNOWN, why=why, since_ms=-1, last_ms=looked.written_ms)
+
+
 def _ended(looked: ProcessLook) -> ProcessLook:
     last_ms = min(looked.free_ms, max(looked.held_ms, -1 if looked.growths else looked.written_ms))
     return replace(looked, state=ProcessState.ENDED, why="", since_ms=looked.free_ms, last_ms=last_ms)
@@ -162,27 +162,28 @@ def _nobody(looked: ProcessLook) -> ProcessLook:
     return replace(looked, state=ProcessState.FREE, why="", since_ms=-1, last_ms=looked.written_ms)
 
 
-def _unknown(looked: ProcessLook, why: str) -> ProcessLook:
-    return replace(looked, state=ProcessState.UNKNOWN, why=why, since_ms=-1, last_ms=looked.written_ms)
-
-
-# --- decides when an agent lets go of the volumes of brokers that have left them. A volume that one node may write (`ReadWriteOnce`) stays
-# attached to its node as long as a pod there wants it: the agent's, too, after its broker's pod has gone to another node, where it cannot
-# start then. So an agent beside such a broker ends when the broker's process has, and a pod that follows the broker takes its place. Locks
-# do not show whether the broker comes back in the same pod: then the next agent is there as soon. Where no process was seen to end, an
-# agent is more patient: else a broker that cannot start, or whose locks are not seen, would have one agent after the other. Where the lock
-# of one log dir cannot be asked, those of the others are enough. A broker that goes on after it has released one has given up that log dir
-# after an I/O error, and writes to the others every few seconds. So if one was released, none is held, and nothing is written any more, the
-# agent is not more patient than where the process is known to have ended. Should the broker run all the same, on a log dir that cannot be
-# read either, the agent is away for the moment until the next one is there.
-
-
-PATIENCE = 10
-"""How many times as long an agent waits where it has seen no process end. A broker that runs writes much more often."""
+def _grown(before: ProcessLook, written_ms: int, now_ms: int) -> ProcessLook:
+    """What is known of the writes since all locks were free."""
+    if before.free_ms < 0:
+        return replace(before, free_ms=now_ms, written_ms=written_ms, growths=0, grown_ms=-1)
+    if written_ms == before.written_ms:
+        return before
+    return replace(before, written_ms=written_ms, growths=before.growths + 1, grown_ms=now_ms)
 
 
 def lets_go(looks: Sequence[ProcessLook], *, began_ms: int, after_ms: int, now_ms: int) -> bool:
     """Whether no broker has had a process for so long, as far as is seen.
+
+    Decides when an agent lets go of the volumes of brokers that have left them. A volume that one node may write (`ReadWriteOnce`)
+    stays attached to its node as long as a pod there wants it: the agent's, too, after its broker's pod has gone to another node,
+    where it cannot start then. So an agent beside such a broker ends when the broker's process has, and a pod that follows the broker
+    takes its place. Locks do not show whether the broker comes back in the same pod: then the next agent is there as soon. Where no
+    process was seen to end, an agent is more patient: else a broker that cannot start, or whose locks are not seen, would have one
+    agent after the other. Where the lock of one log dir cannot be asked, those of the others are enough. A broker that goes on after
+    it has released one has given up that log dir after an I/O error, and writes to the others every few seconds. So if one was
+    released, none is held, and nothing is written any more, the agent is not more patient than where the process is known to have
+    ended. Should the broker run all the same, on a log dir that cannot be read either, the agent is away for the moment until the
+    next one is there.
 
     Args:
         looks: the last one at each broker; none if it is not known whose log dirs they are.

@@ -1,5 +1,7 @@
 """Computes how much the log cleaner has to clean, and what it may not clean yet: `LogCleanerManager.cleanableOffsets`, `LogToClean`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,25 +16,6 @@ UNCLEANABLE = ("open_transaction", "compaction_lag", "moving")
 
 LONG_MS = 3 * 3_600_000
 """The cleaner gets round to every log within less."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Compaction:
-    """The state of compaction at a point in time, one item for each log.
-
-    All fields are `ABSENT` if a log is not compacted, or if the time of a segment is needed and not known yet. The same holds if its high
-    watermark or the cleaner's checkpoint is not known.
-
-    ``dirty_ratio`` is `ABSENT` also if no segment is closed. ``dirty_limit`` is the ratio above which the cleaner starts: the topic's own,
-    or 0 once the dirty part has waited for longer than ``max.compaction.lag.ms``. ``long_dirty_ratio`` is the ratio without the dirty
-    segments that were written to within `LONG_MS`. ``uncleanable`` has one row for each of `UNCLEANABLE`.
-    """
-
-    dirty_bytes: Longs
-    dirty_ratio: NDArray[np.float64]
-    long_dirty_ratio: NDArray[np.float64]
-    dirty_limit: NDArray[np.float64]
-    uncleanable: Longs
 
 
 class CompactionRule:
@@ -111,3 +94,22 @@ class CompactionRule:
         lag = self._lag[logs.owner]
         old = (lag <= 0) | (now_ms - lag >= logs.largest)
         return logs.run(np.minimum(logs.holding(self._dirty_from), logs.last), old, logs.last)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compaction:
+    """The state of compaction at a point in time, one item for each log.
+
+    All fields are `ABSENT` if a log is not compacted, or if the time of a segment is needed and not known yet. The same holds if its high
+    watermark or the cleaner's checkpoint is not known.
+
+    ``dirty_ratio`` is `ABSENT` also if no segment is closed. ``dirty_limit`` is the ratio above which the cleaner starts: the topic's own,
+    or 0 once the dirty part has waited for longer than ``max.compaction.lag.ms``. ``long_dirty_ratio`` is the ratio without the dirty
+    segments that were written to within `LONG_MS`. ``uncleanable`` has one row for each of `UNCLEANABLE`.
+    """
+
+    dirty_bytes: Longs
+    dirty_ratio: NDArray[np.float64]
+    long_dirty_ratio: NDArray[np.float64]
+    dirty_limit: NDArray[np.float64]
+    uncleanable: Longs

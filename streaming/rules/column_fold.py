@@ -4,6 +4,8 @@ The result is the same as that of `streaming.rules.log_fold` for each row: count
 the last row.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,105 +27,40 @@ from streaming.rules.log_state import LogState
 from streaming.rules.shard_state import SCHEMA, ReplacedLogs, ShardState
 from streaming.rules.whereabouts import CensusEnd
 
-# --- puts the rows of a micro-batch in order, as columns: each row once, and only rows that were not folded before. Rows arrive in any
-# order, and some arrive again; `streaming.rules.fold.Mark` describes why.
-
-
 KINDS = tuple(Kind)
 _NAMES = pa.array([str(kind) for kind in KINDS])
+
 UNKNOWN = -1
 """Used instead of an index in `KINDS` for a kind of a later version."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Arrivals:
-    """The rows to fold.
-
-    Args:
-        rows: of `EVENTS`, sorted by agent, journal, seq and part.
-        kinds: for each row, the index of its kind in `KINDS`.
-        arrived: the rows of kind ``ARRIVED``, in the same order.
-        recalled: whether the shard has to hand out all its logs.
-        marks: how far the rows of all agents are folded after this micro-batch.
-    """
-
-    rows: pa.RecordBatch
-    kinds: NDArray[np.int64]
-    arrived: pa.RecordBatch
-    recalled: bool
-    marks: dict[str, Mark]
-
-    def of_kind(self, *wanted: Kind) -> NDArray[np.bool_]:
-        """Select the rows of these kinds."""
-        return np.isin(self.kinds, [KINDS.index(kind) for kind in wanted])
-
-
-def arrivals(batches: Iterable[pa.RecordBatch], marks: Mapping[str, Mark]) -> Arrivals:
-    """Find the rows to fold among some rows of `EVENTS`.
-
-    Args:
-        marks: how far the rows of each agent were folded before.
-    """
-    rows = _together([batch for batch in batches if len(batch)])
-    kinds: NDArray[np.int64] = pc.fill_null(pc.index_in(rows["kind"], value_set=_NAMES), UNKNOWN).to_numpy(zero_copy_only=False).astype(int)
-    agents, agent_names = _ranked(rows["agent"])
-    journals, journal_names = _ranked(rows["journal"])
-    place = np.stack([agents, journals, ints(rows["seq"]), ints(rows["part"])])
-    order = np.lexsort(place[::-1])
-    only_marks = kinds == KINDS.index(Kind.ARRIVED)
-    recalls = kinds == KINDS.index(Kind.RECALL)
-    unseen = ~only_marks & ~recalls & ~_covered(place, agent_names, journal_names, marks)
-    folded = order[unseen[order]]
-    if len(folded):
-        folded = folded[np.append(True, (place[:, folded[1:]] != place[:, folded[:-1]]).any(axis=0))]
-    ends = folded[np.append(np.diff(place[0, folded]) != 0, True)] if len(folded) else folded
-    reached = {agent_names[agents[end]]: Mark(journal_names[journals[end]], int(place[2, end])) for end in ends.tolist()}
-    arrived = taken(rows, order[only_marks[order]])
-    return Arrivals(taken(rows, folded), kinds[folded], arrived, bool(recalls.any()), {**marks, **reached})
-
-
-def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0] if batches else pa.RecordBatch.from_pylist([], EVENTS)
-
-
-def _ranked(column: pa.Array) -> tuple[NDArray[np.int64], list[str]]:
-    """Return a number for each text, which sorts as the texts do, and the texts by these numbers."""
-    encoded = column.dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    order = sorted(range(len(names)), key=names.__getitem__)
-    ranks = np.empty(len(names), np.int64)
-    ranks[order] = np.arange(len(names))
-    return ranks[encoded.indices.to_numpy()], [names[item] for item in order]
-
-
-def _covered(place: NDArray[np.int64], agents: list[str], journals: list[str], marks: Mapping[str, Mark]) -> NDArray[np.bool_]:
-    covered = np.zeros(place.shape[1], np.bool_)
-    for agent, mark in marks.items():
-        if agent in agents and mark.journal in journals:
-            covered |= (place[0] == agents.index(agent)) & (place[1] == journals.index(mark.journal)) & (place[2] <= mark.seq)
-    return covered
-
-
-def taken(rows: pa.RecordBatch, items: NDArray[np.intp]) -> pa.RecordBatch:
-    """Take some of the rows, in the order of ``items``."""
-    if len(items) == len(rows) and (items == np.arange(len(rows))).all():
-        return rows
-    return rows.take(pa.array(items))
-
-
-def ints(column: Any) -> NDArray[Any]:
-    """Return the numbers or the flags of a column."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return numbers
-
 
 _LARGE = ("coordinator", "segments")
 _NONE = -1
 _LEAST = np.iinfo(np.int64).min
+
+_LISTS = {kept: name for kept, name in SHARED.items() if kept in widths_of(LogState)}
+_NEEDED = (
+    *("agent", "log_dir", "departed", "transactions", "coordinator_upto", "shared_upto"),
+    *("cut_end", "cut_next_epoch", "log_end_offset", *_LISTS),
+)
+
+
+def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Longs, places: Longs) -> tuple[ReplacedLogs, pa.RecordBatch]:
+    """Fold ordinary rows.
+
+    Args:
+        table: the shard's logs, of `SCHEMA`.
+        rows: of `EVENTS`, at least one, in the order in which they are folded.
+        kinds: for each row, the index of its kind in `KINDS`.
+        places: for each row, the index of its log in the table.
+
+    Returns:
+        The logs that were changed, and their rows of `STATES`.
+    """
+    logs = _RowsByLog(rows, kinds, places)
+    states = table.take(pa.array(logs.places))
+    changed = {**_ends(states, logs), **_found(states, logs), **_counters(states, logs), **_shares(states, logs)}
+    replaced = pa.Table.from_arrays([_array(changed.get(each.name, states[each.name]), each.type) for each in SCHEMA], schema=SCHEMA)
+    return ReplacedLogs(replaced, logs.places), _shown(replaced)
 
 
 class _RowsByLog:
@@ -161,44 +98,19 @@ class _RowsByLog:
         return self.most(np.arange(len(wanted)), wanted).clip(_NONE)
 
 
-def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Longs, places: Longs) -> tuple[ReplacedLogs, pa.RecordBatch]:
-    """Fold ordinary rows.
-
-    Args:
-        table: the shard's logs, of `SCHEMA`.
-        rows: of `EVENTS`, at least one, in the order in which they are folded.
-        kinds: for each row, the index of its kind in `KINDS`.
-        places: for each row, the index of its log in the table.
-
-    Returns:
-        The logs that were changed, and their rows of `STATES`.
-    """
-    logs = _RowsByLog(rows, kinds, places)
-    states = table.take(pa.array(logs.places))
-    changed = {**_ends(states, logs), **_found(states, logs), **_counters(states, logs), **_shares(states, logs)}
-    replaced = pa.Table.from_arrays([_array(changed.get(each.name, states[each.name]), each.type) for each in SCHEMA], schema=SCHEMA)
-    return ReplacedLogs(replaced, logs.places), _shown(replaced)
+def taken(rows: pa.RecordBatch, items: NDArray[np.intp]) -> pa.RecordBatch:
+    """Take some of the rows, in the order of ``items``."""
+    if len(items) == len(rows) and (items == np.arange(len(rows))).all():
+        return rows
+    return rows.take(pa.array(items))
 
 
-def everything(state: ShardState) -> pa.RecordBatch:
-    """Return all logs of a shard as rows of `STATES`, with the large columns, even if they have not changed."""
-    table, lists = state.table, state.lists.open()
-    computed = {"segments": pa.array([lists.get(key) for key in state.known()], pa.binary())}
-    logs = pc.if_else(table["departed"], str(Change.DEPARTED), str(Change.LOG))
-    change = pc.if_else(pc.equal(table["topic"], ""), str(Change.RESIDUE), logs)
-    computed["change"] = change
-    columns = [computed[each.name] if each.name in computed else table[each.name] for each in STATES]
-    found = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()
-    return found[0] if found else pa.RecordBatch.from_pylist([], STATES)
-
-
-def _array(values: Any, kind: pa.DataType) -> Any:
-    return pa.array(values, kind) if isinstance(values, np.ndarray) else values
-
-
-def _chosen(rows: _RowsByLog, name: str, items: Longs, states: pa.Table, column: str) -> NDArray[Any]:
-    """Take a column from these rows, and the known value where there is no row."""
-    return np.where(items != _NONE, rows[name][items], ints(states[column]))
+def ints(column: Any) -> NDArray[Any]:
+    """Return the numbers or the flags of a column."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _ends(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
@@ -222,6 +134,11 @@ def _ends(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
         "active_position": _chosen(rows, "end_position", last, states, "active_position"),
         "active_max_timestamp_ms": np.where(there, active, ints(states["active_max_timestamp_ms"])),
     }
+
+
+def _chosen(rows: _RowsByLog, name: str, items: Longs, states: pa.Table, column: str) -> NDArray[Any]:
+    """Take a column from these rows, and the known value where there is no row."""
+    return np.where(items != _NONE, rows[name][items], ints(states[column]))
 
 
 def _found(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
@@ -268,6 +185,10 @@ def _lists(values: Longs) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.ravel()))
 
 
+def _array(values: Any, kind: pa.DataType) -> Any:
+    return pa.array(values, kind) if isinstance(values, np.ndarray) else values
+
+
 def _shown(replaced: pa.Table) -> pa.RecordBatch:
     """The rows to hand out, without the large columns, which have not changed."""
     columns = []
@@ -282,22 +203,26 @@ def _shown(replaced: pa.Table) -> pa.RecordBatch:
     return batch
 
 
-# --- finds the ordinary rows of a micro-batch, which can be folded so. The logs of all others are folded row by row.
-# A log is ordinary if all of its rows are. The log is known and has not departed. Its own agent publishes appends that begin where the log
-# ends, or a list of segments that is already known. None of its rows concerns transactions, coordinators or unclean elections. Logs depend
-# on each other in three cases only, which are rare as well: replicas of a partition if it is not known which one led, replicas after an
-# unclean election, and logs that a census lacks. A census row has no other effect than to name its log.
-
-
-_LISTS = {kept: name for kept, name in SHARED.items() if kept in widths_of(LogState)}
-_NEEDED = (
-    *("agent", "log_dir", "departed", "transactions", "coordinator_upto", "shared_upto"),
-    *("cut_end", "cut_next_epoch", "log_end_offset", *_LISTS),
-)
+def everything(state: ShardState) -> pa.RecordBatch:
+    """Return all logs of a shard as rows of `STATES`, with the large columns, even if they have not changed."""
+    table, lists = state.table, state.lists.open()
+    computed = {"segments": pa.array([lists.get(key) for key in state.known()], pa.binary())}
+    logs = pc.if_else(table["departed"], str(Change.DEPARTED), str(Change.LOG))
+    change = pc.if_else(pc.equal(table["topic"], ""), str(Change.RESIDUE), logs)
+    computed["change"] = change
+    columns = [computed[each.name] if each.name in computed else table[each.name] for each in STATES]
+    found = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()
+    return found[0] if found else pa.RecordBatch.from_pylist([], STATES)
 
 
 def unusual_logs(state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> Flags:
     """Find the logs of the state's table that have to be folded row by row.
+
+    Finds the ordinary rows of a micro-batch, which can be folded so. The logs of all others are folded row by row. A log is ordinary
+    if all of its rows are. The log is known and has not departed. Its own agent publishes appends that begin where the log ends, or a
+    list of segments that is already known. None of its rows concerns transactions, coordinators or unclean elections. Logs depend on
+    each other in three cases only, which are rare as well: replicas of a partition if it is not known which one led, replicas after
+    an unclean election, and logs that a census lacks. A census row has no other effect than to name its log.
 
     The result has one item more than the table: the last one stands for logs that are not known.
 
@@ -311,6 +236,103 @@ def unusual_logs(state: ShardState, arrivals: Arrivals, places: NDArray[np.int64
     _mark_what_breaks(unusual, state, arrivals, places)
     _mark_replicas(unusual, state, arrivals, places)
     return unusual
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrivals:
+    """The rows to fold.
+
+    Args:
+        rows: of `EVENTS`, sorted by agent, journal, seq and part.
+        kinds: for each row, the index of its kind in `KINDS`.
+        arrived: the rows of kind ``ARRIVED``, in the same order.
+        recalled: whether the shard has to hand out all its logs.
+        marks: how far the rows of all agents are folded after this micro-batch.
+    """
+
+    rows: pa.RecordBatch
+    kinds: NDArray[np.int64]
+    arrived: pa.RecordBatch
+    recalled: bool
+    marks: dict[str, Mark]
+
+    def of_kind(self, *wanted: Kind) -> NDArray[np.bool_]:
+        """Select the rows of these kinds."""
+        return np.isin(self.kinds, [KINDS.index(kind) for kind in wanted])
+
+
+def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> None:
+    """Mark the logs that may leave because a census ends without them."""
+    ends = np.flatnonzero(arrivals.of_kind(Kind.CENSUS_END))
+    if not len(ends):
+        return
+    named = np.flatnonzero(arrivals.of_kind(Kind.CENSUS) & (places >= 0))
+    departed = ints(state.table["departed"])
+    for before, at in zip(np.append(-1, ends[:-1]).tolist(), ends.tolist(), strict=True):
+        end = CensusEnd.of(*(arrivals.rows[name][at].as_py() for name in ("log_dir", "reason", "topics")))
+        lacking = ~departed | _lack_topics(state, end, np.flatnonzero(departed))
+        lacking &= np.isin(ints(state.table["broker"]), list(end.brokers))
+        lacking[places[named[(named > before) & (named < at)]]] = False
+        unusual[:-1] |= lacking
+
+
+def arrivals(batches: Iterable[pa.RecordBatch], marks: Mapping[str, Mark]) -> Arrivals:
+    """Find the rows to fold among some rows of `EVENTS`.
+
+    Puts the rows of a micro-batch in order, as columns: each row once, and only rows that were not folded before. Rows arrive in any
+    order, and some arrive again; `streaming.rules.fold.Mark` describes why.
+
+    Args:
+        marks: how far the rows of each agent were folded before.
+    """
+    rows = _together([batch for batch in batches if len(batch)])
+    kinds: NDArray[np.int64] = pc.fill_null(pc.index_in(rows["kind"], value_set=_NAMES), UNKNOWN).to_numpy(zero_copy_only=False).astype(int)
+    agents, agent_names = _ranked(rows["agent"])
+    journals, journal_names = _ranked(rows["journal"])
+    place = np.stack([agents, journals, ints(rows["seq"]), ints(rows["part"])])
+    order = np.lexsort(place[::-1])
+    only_marks = kinds == KINDS.index(Kind.ARRIVED)
+    recalls = kinds == KINDS.index(Kind.RECALL)
+    unseen = ~only_marks & ~recalls & ~_covered(place, agent_names, journal_names, marks)
+    folded = order[unseen[order]]
+    if len(folded):
+        folded = folded[np.append(True, (place[:, folded[1:]] != place[:, folded[:-1]]).any(axis=0))]
+    ends = folded[np.append(np.diff(place[0, folded]) != 0, True)] if len(folded) else folded
+    reached = {agent_names[agents[end]]: Mark(journal_names[journals[end]], int(place[2, end])) for end in ends.tolist()}
+    arrived = taken(rows, order[only_marks[order]])
+    return Arrivals(taken(rows, folded), kinds[folded], arrived, bool(recalls.any()), {**marks, **reached})
+
+
+def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0] if batches else pa.RecordBatch.from_pylist([], EVENTS)
+
+
+def _ranked(column: pa.Array) -> tuple[NDArray[np.int64], list[str]]:
+    """Return a number for each text, which sorts as the texts do, and the texts by these numbers."""
+    encoded = column.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    ranks = np.empty(len(names), np.int64)
+    ranks[order] = np.arange(len(names))
+    return ranks[encoded.indices.to_numpy()], [names[item] for item in order]
+
+
+def _covered(place: NDArray[np.int64], agents: list[str], journals: list[str], marks: Mapping[str, Mark]) -> NDArray[np.bool_]:
+    covered = np.zeros(place.shape[1], np.bool_)
+    for agent, mark in marks.items():
+        if agent in agents and mark.journal in journals:
+            covered |= (place[0] == agents.index(agent)) & (place[1] == journals.index(mark.journal)) & (place[2] <= mark.seq)
+    return covered
+
+
+def _lack_topics(state: ShardState, end: CensusEnd, items: NDArray[np.intp]) -> Flags:
+    """Find the logs among these whose topic does not exist any more."""
+    lacking = np.zeros(len(state.table), np.bool_)
+    if end.topics is not None:
+        lacking[items] = [end.lacks_topic(key) for key in state.logs(items)]
+    return lacking
 
 
 def _mark_what_is_no_sum(unusual: Flags, state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> None:
@@ -333,6 +355,10 @@ def _brings_nothing(state: ShardState, arrivals: Arrivals, items: NDArray[np.int
     return quiet
 
 
+def _is_null(column: Any) -> Flags:
+    return ints(pc.is_null(column))
+
+
 def _plain(arrivals: Arrivals, items: NDArray[np.intp], states: pa.Table, quiet: Flags) -> Flags:
     """Find the rows of known logs that are ordinary by themselves; ``quiet``: the result of `_brings_nothing`."""
     rows = taken(arrivals.rows, items)
@@ -341,6 +367,10 @@ def _plain(arrivals: Arrivals, items: NDArray[np.intp], states: pa.Table, quiet:
     there = ~ints(states["departed"]) & _is_null(states["transactions"])
     there &= _same(rows["agent"], states["agent"]) & _same(rows["log_dir"], states["log_dir"])
     return named | (there & ((listed & quiet) | (appended & _counts(rows, states))))
+
+
+def _same(left: Any, right: Any) -> Flags:
+    return ints(pc.fill_null(pc.equal(left, right), False))
 
 
 def _counts(rows: pa.RecordBatch, states: pa.Table) -> Flags:
@@ -369,29 +399,6 @@ def _mark_what_breaks(unusual: Flags, state: ShardState, arrivals: Arrivals, pla
     unusual[logs[(ints(arrivals.rows["base_offset"])[items] != expected) | back]] = True
 
 
-def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> None:
-    """Mark the logs that may leave because a census ends without them."""
-    ends = np.flatnonzero(arrivals.of_kind(Kind.CENSUS_END))
-    if not len(ends):
-        return
-    named = np.flatnonzero(arrivals.of_kind(Kind.CENSUS) & (places >= 0))
-    departed = ints(state.table["departed"])
-    for before, at in zip(np.append(-1, ends[:-1]).tolist(), ends.tolist(), strict=True):
-        end = CensusEnd.of(*(arrivals.rows[name][at].as_py() for name in ("log_dir", "reason", "topics")))
-        lacking = ~departed | _lack_topics(state, end, np.flatnonzero(departed))
-        lacking &= np.isin(ints(state.table["broker"]), list(end.brokers))
-        lacking[places[named[(named > before) & (named < at)]]] = False
-        unusual[:-1] |= lacking
-
-
-def _lack_topics(state: ShardState, end: CensusEnd, items: NDArray[np.intp]) -> Flags:
-    """Find the logs among these whose topic does not exist any more."""
-    lacking = np.zeros(len(state.table), np.bool_)
-    if end.topics is not None:
-        lacking[items] = [end.lacks_topic(key) for key in state.logs(items)]
-    return lacking
-
-
 def _mark_replicas(unusual: Flags, state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> None:
     """Mark all replicas of partitions where one replica depends on the others."""
     looks = arrivals.of_kind(Kind.UNCLEAN) | (arrivals.of_kind(Kind.APPENDED) & (ints(arrivals.rows["leads"]) < 0))
@@ -408,11 +415,3 @@ def _partitions(rows: pa.RecordBatch) -> NDArray[np.int64]:
     names = zip(*(rows[name].to_pylist() for name in ("topic", "partition", "topic_id")), strict=True)
     numbers: dict[tuple[Any, ...], int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
-
-
-def _is_null(column: Any) -> Flags:
-    return ints(pc.is_null(column))
-
-
-def _same(left: Any, right: Any) -> Flags:
-    return ints(pc.fill_null(pc.equal(left, right), False))

@@ -4,6 +4,8 @@ A value that cannot be read counts as not set, and is reported (`TopicConfig`, `
 ``server.properties`` it may be a variable, such as ``${env:HOURS}``, whose value only the broker knows: what stands in for it is assumed.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -26,6 +28,19 @@ _THROTTLED = re.compile(r" *(\*|none|([0-9]{1,10}:[0-9]{1,10}( *, *[0-9]{1,10}:[
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 _COMPRESSION_TYPES = ("uncompressed", "gzip", "snappy", "lz4", "zstd", "producer")
 
+_Synonym = tuple[str, int]
+"""A broker's name for a configuration, and how many units of the topic's name are one unit of it."""
+
+_HOURS, _MINUTES = 3_600_000, 60_000
+_WEEK = str(168 * _HOURS)
+_ANY = -MAX_LONG - 1
+
+
+def topic_configs(pairs: Pairs) -> Configs:
+    """The settings of a topic's own level. Names that are not used here are ignored."""
+    values = dict(pairs)
+    return _collected((config.by_topic(values) for config in ALL), topic_known=True)
+
 
 class ValueSource(StrEnum):
     """The level that a value comes from, the strongest first."""
@@ -34,10 +49,6 @@ class ValueSource(StrEnum):
     DYNAMIC = "dynamic"
     STATIC = "static"
     ASSUMED = "assumed"  # a level that could set it, or what it sets, is not known: a weaker one, or Kafka's default, is used
-
-
-STRENGTH = {source: rank for rank, source in enumerate(ValueSource)}
-"""0 for the strongest level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,51 @@ class Setting:
     name: str
     value: str
     source: ValueSource
+
+
+@dataclass(frozen=True, slots=True)
+class Configs:
+    """The settings of some levels for one topic, or for all topics of a broker; at most one value for each configuration.
+
+    ``static_known``: ``server.properties`` is among the levels, so a configuration that is not set here really has Kafka's default.
+    ``topic_known``: the topic's own level is among them, so for a configuration that it does not set, the broker's value counts. A setting
+    that is assumed counts only where no level sets it.
+    """
+
+    settings: tuple[Setting, ...] = ()
+    static_known: bool = False
+    topic_known: bool = False
+    rejected: tuple[Setting, ...] = ()
+
+    def over(self, weaker: Configs) -> Configs:
+        """Combine these levels with weaker ones."""
+        better = {each.name for each in weaker.settings if each.source is not ValueSource.ASSUMED}
+        kept = tuple(each for each in self.settings if each.source is not ValueSource.ASSUMED or each.name not in better)
+        names = {each.name for each in kept}
+        return Configs(
+            kept + tuple(each for each in weaker.settings if each.name not in names),
+            self.static_known or weaker.static_known,
+            self.topic_known or weaker.topic_known,
+            self.rejected + weaker.rejected,
+        )
+
+    def text(self) -> str:
+        """The JSON that an agent sends: for each known level an object of names and values, in a fixed order."""
+        known = {ValueSource.STATIC: self.static_known, ValueSource.TOPIC: self.topic_known}
+        levels: dict[str, dict[str, str]] = {source: {} for source, there in known.items() if there}
+        for setting in sorted(self.settings, key=lambda setting: setting.name):
+            levels.setdefault(setting.source, {})[setting.name] = setting.value
+        return json.dumps(levels, sort_keys=True, separators=(",", ":"))
+
+
+def _collected(levels: Iterable[tuple[Setting | None, list[Setting]]], *, static_known: bool = False, topic_known: bool = False) -> Configs:
+    settings: list[Setting] = []
+    rejected: list[Setting] = []
+    for setting, refused in levels:
+        rejected += refused
+        if setting is not None:
+            settings.append(setting)
+    return Configs(tuple(settings), static_known, topic_known, tuple(rejected))
 
 
 def _whole(lowest: int, largest: int = MAX_LONG) -> Callable[[str], str]:
@@ -100,10 +156,6 @@ def _policy(text: str) -> str:
     return ",".join(sorted(wanted))
 
 
-_Synonym = tuple[str, int]
-"""A broker's name for a configuration, and how many units of the topic's name are one unit of it."""
-
-
 @dataclass(frozen=True, slots=True)
 class ConfigDefinition:
     """One configuration: how its value is parsed, Kafka's default, and its names. The first name that is set counts."""
@@ -141,10 +193,6 @@ class ConfigDefinition:
 def _of_broker(name: str, parse: Callable[[str], str], default: str) -> ConfigDefinition:
     return ConfigDefinition(name, parse, default, ((name, 1),))
 
-
-_HOURS, _MINUTES = 3_600_000, 60_000
-_WEEK = str(168 * _HOURS)
-_ANY = -MAX_LONG - 1
 
 ALL = (
     ConfigDefinition("cleanup.policy", _policy, "delete", (("log.cleanup.policy", 1),)),
@@ -188,51 +236,15 @@ ALL = (
     _of_broker("producer.id.expiration.ms", _whole(1, _MAX_INT), "86400000"),
     _of_broker("transactional.id.expiration.ms", _whole(1, _MAX_INT), "604800000"),
 )
-BY_NAME = {known.name: known for known in ALL}
+
 
 NAMES = frozenset(name for known in ALL for name in (known.name, *known.of_topic, *(name for name, _ in known.of_broker)))
 """Every name of a configuration that is used here, for topics and for brokers."""
 
 
-# --- the levels of a topic's configurations, combined as in Kafka (`KafkaConfigSchema`, `DynamicBrokerConfig`). The strongest level that
-# sets a configuration wins: the topic, the broker dynamically, all brokers dynamically, the broker's ``server.properties``, Kafka's
-# default. On a broker's level, its names for the configuration are tried one after the other (``log.retention.ms`` before
-# ``log.retention.minutes``). So a dynamic ``log.retention.minutes`` beats a static ``log.retention.ms``.
-
-
-@dataclass(frozen=True, slots=True)
-class Configs:
-    """The settings of some levels for one topic, or for all topics of a broker; at most one value for each configuration.
-
-    ``static_known``: ``server.properties`` is among the levels, so a configuration that is not set here really has Kafka's default.
-    ``topic_known``: the topic's own level is among them, so for a configuration that it does not set, the broker's value counts. A setting
-    that is assumed counts only where no level sets it.
-    """
-
-    settings: tuple[Setting, ...] = ()
-    static_known: bool = False
-    topic_known: bool = False
-    rejected: tuple[Setting, ...] = ()
-
-    def over(self, weaker: "Configs") -> "Configs":
-        """Combine these levels with weaker ones."""
-        better = {each.name for each in weaker.settings if each.source is not ValueSource.ASSUMED}
-        kept = tuple(each for each in self.settings if each.source is not ValueSource.ASSUMED or each.name not in better)
-        names = {each.name for each in kept}
-        return Configs(
-            kept + tuple(each for each in weaker.settings if each.name not in names),
-            self.static_known or weaker.static_known,
-            self.topic_known or weaker.topic_known,
-            self.rejected + weaker.rejected,
-        )
-
-    def text(self) -> str:
-        """The JSON that an agent sends: for each known level an object of names and values, in a fixed order."""
-        known = {ValueSource.STATIC: self.static_known, ValueSource.TOPIC: self.topic_known}
-        levels: dict[str, dict[str, str]] = {source: {} for source, there in known.items() if there}
-        for setting in sorted(self.settings, key=lambda setting: setting.name):
-            levels.setdefault(setting.source, {})[setting.name] = setting.value
-        return json.dumps(levels, sort_keys=True, separators=(",", ":"))
+def pattern_configs(topic: str, patterns: Iterable[TopicPattern]) -> Configs:
+    """The settings of the first matching pattern for a topic; none if none matches."""
+    return next((pattern.configs for pattern in patterns if pattern.pattern.fullmatch(topic)), Configs())
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,35 +255,19 @@ class TopicPattern:
     configs: Configs
 
 
-def pattern_configs(topic: str, patterns: Iterable[TopicPattern]) -> Configs:
-    """The settings of the first matching pattern for a topic; none if none matches."""
-    return next((pattern.configs for pattern in patterns if pattern.pattern.fullmatch(topic)), Configs())
-
-
-def topic_configs(pairs: Pairs) -> Configs:
-    """The settings of a topic's own level. Names that are not used here are ignored."""
-    values = dict(pairs)
-    return _collected((config.by_topic(values) for config in ALL), topic_known=True)
-
-
 def broker_configs(pairs: Pairs, source: ValueSource) -> Configs:
     """The settings of a broker, under a broker's names: dynamic for it, dynamic for all brokers, or in its ``server.properties``."""
     values = dict(pairs)
     return _collected((config.by_broker(values, source) for config in ALL), static_known=source is ValueSource.STATIC)
 
 
-def _collected(levels: Iterable[tuple[Setting | None, list[Setting]]], *, static_known: bool = False, topic_known: bool = False) -> Configs:
-    settings: list[Setting] = []
-    rejected: list[Setting] = []
-    for setting, refused in levels:
-        rejected += refused
-        if setting is not None:
-            settings.append(setting)
-    return Configs(tuple(settings), static_known, topic_known, tuple(rejected))
-
-
 def read_configs(text: str) -> Configs:
     """Read the text of `Configs.text`, maybe of another version. Names and levels that are not known here are ignored.
+
+    The levels of a topic's configurations, combined as in Kafka (`KafkaConfigSchema`, `DynamicBrokerConfig`). The strongest level
+    that sets a configuration wins: the topic, the broker dynamically, all brokers dynamically, the broker's ``server.properties``,
+    Kafka's default. On a broker's level, its names for the configuration are tried one after the other (``log.retention.ms`` before
+    ``log.retention.minutes``). So a dynamic ``log.retention.minutes`` beats a static ``log.retention.ms``.
 
     The empty text means that the broker's metadata log could not be read, so nothing is known.
 
@@ -289,3 +285,10 @@ def read_configs(text: str) -> Configs:
         return Configs(tuple(settings), ValueSource.STATIC in levels, ValueSource.TOPIC in levels)
     except (ValueError, TypeError, AttributeError) as error:
         raise FormatError(f"configurations of a topic that cannot be read: {error}") from error
+
+
+STRENGTH = {source: rank for rank, source in enumerate(ValueSource)}
+"""0 for the strongest level."""
+
+
+BY_NAME = {known.name: known for known in ALL}

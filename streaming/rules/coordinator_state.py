@@ -20,8 +20,7 @@ from streaming.common.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE, Kind, 
 from streaming.common.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, short_name
 from streaming.rules.log_state import LogState
 
-# --- the entries of all transaction coordinators: the newest one of every transactional id, found by producer id.
-
+log = logging.getLogger(__name__)
 
 STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
 """The states in a coordinator's entries, spelled as in `segtail_coordinator_transactions` (`TransactionState`)."""
@@ -32,46 +31,7 @@ NO_STATE = -1
 NOT_KNOWN = -1
 """Stands for a time that is not known."""
 
-
-def newest(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return the newest entry of every transactional id as one table of `streaming.common.rows.COORDINATOR`, without expired ones.
-
-    All entries of a transactional id are in one partition, so the entry with the higher offset is newer.
-    """
-    table = _with_short_names(pa.concat_tables([COORDINATOR.empty_table(), *tables]))
-    if not len(table):
-        return table
-    ids = table["transactional_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-    order = np.lexsort((table["offset"].to_numpy(), ids))
-    lasts = order[np.append(ids[order][1:] != ids[order][:-1], True)]
-    last = table.take(np.sort(lasts))
-    return last.filter(pc.not_equal(last["state"], TOMBSTONE))
-
-
-def _with_short_names(table: pa.Table) -> pa.Table:
-    """The entries by their short names. No agent of this version sends long ones; what one of another sends is bounded here."""
-    ids = table["transactional_id"]
-    if not pc.any(pc.greater(pc.utf8_length(ids), LONGEST_NAME)).as_py():
-        return table
-    shortened = [name if len(name) <= LONGEST_NAME else short_name(name) for name in ids.to_pylist()]
-    return table.set_column(table.column_names.index("transactional_id"), COORDINATOR.field("transactional_id"), [shortened])
-
-
-def count_states(table: pa.Table) -> tuple[int, ...]:
-    """How many entries are in each of `STATES`."""
-    codes = _codes(table)
-    return tuple(np.bincount(codes[codes >= 0], minlength=len(STATES)).tolist())
-
-
-def all_read(partitions: int | None, read: int, unreadable: int) -> bool:
-    """Whether all coordinators' logs were read, so that an entry that was not found does not exist.
-
-    Args:
-        partitions: how many `__transaction_state` has; 0 if readable metadata has no such topic, None if no metadata is readable.
-        read: how many of them were read from a current replica.
-        unreadable: records in them that could not be read.
-    """
-    return partitions is not None and read >= partitions and not unreadable
+_LOST = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,9 +141,21 @@ def _codes(table: pa.Table) -> Longs:
     return codes[encoded.indices.to_numpy()] if len(codes) else np.empty(0, np.int64)
 
 
-log = logging.getLogger(__name__)
+def count_states(table: pa.Table) -> tuple[int, ...]:
+    """How many entries are in each of `STATES`."""
+    codes = _codes(table)
+    return tuple(np.bincount(codes[codes >= 0], minlength=len(STATES)).tolist())
 
-_LOST = -1
+
+def all_read(partitions: int | None, read: int, unreadable: int) -> bool:
+    """Whether all coordinators' logs were read, so that an entry that was not found does not exist.
+
+    Args:
+        partitions: how many `__transaction_state` has; 0 if readable metadata has no such topic, None if no metadata is readable.
+        read: how many of them were read from a current replica.
+        unreadable: records in them that could not be read.
+    """
+    return partitions is not None and read >= partitions and not unreadable
 
 
 def taken(before: LogState | None, after: LogState, row: EventRow) -> LogState:
@@ -208,22 +180,6 @@ def taken(before: LogState | None, after: LogState, row: EventRow) -> LogState:
     return _learnt(after, row) if row.kind == Kind.APPENDED else after
 
 
-def cut(state: LogState, offset: int) -> LogState:
-    """The log after a truncation at ``offset``: entries that were overwritten there are not kept, so completeness is lost."""
-    return replace(state, coordinator_upto=_LOST) if state.coordinator_upto > offset else state
-
-
-def _learnt(state: LogState, row: EventRow) -> LogState:
-    """The log with the entries of a range. If the range was sent before, only its new entries are added."""
-    upto = state.coordinator_upto
-    if row.next_offset <= upto:
-        return state
-    goes_on = 0 <= row.follows <= upto
-    if row.coordinator is None:
-        return replace(state, coordinator_upto=row.next_offset if goes_on else _LOST)
-    return _kept(state, [state.coordinator, row.coordinator], row, row.next_offset if goes_on else _LOST)
-
-
 def _kept(state: LogState, packed: list[bytes | None], row: EventRow, upto: int) -> LogState:
     """The log with the newest of some entries. Of the last pack, entries before ``coordinator_upto`` are ignored."""
     try:
@@ -239,3 +195,45 @@ def _kept(state: LogState, packed: list[bytes | None], row: EventRow, upto: int)
     together = newest(tables)
     (batch,) = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], COORDINATOR)]
     return replace(state, coordinator=pack_rows(batch), coordinator_upto=upto)
+
+
+def newest(tables: Iterable[pa.Table]) -> pa.Table:
+    """Return the newest entry of every transactional id as one table of `streaming.common.rows.COORDINATOR`, without expired ones.
+
+    The entries of all transaction coordinators: the newest one of every transactional id, found by producer id.
+
+    All entries of a transactional id are in one partition, so the entry with the higher offset is newer.
+    """
+    table = _with_short_names(pa.concat_tables([COORDINATOR.empty_table(), *tables]))
+    if not len(table):
+        return table
+    ids = table["transactional_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    order = np.lexsort((table["offset"].to_numpy(), ids))
+    lasts = order[np.append(ids[order][1:] != ids[order][:-1], True)]
+    last = table.take(np.sort(lasts))
+    return last.filter(pc.not_equal(last["state"], TOMBSTONE))
+
+
+def _with_short_names(table: pa.Table) -> pa.Table:
+    """The entries by their short names. No agent of this version sends long ones; what one of another sends is bounded here."""
+    ids = table["transactional_id"]
+    if not pc.any(pc.greater(pc.utf8_length(ids), LONGEST_NAME)).as_py():
+        return table
+    shortened = [name if len(name) <= LONGEST_NAME else short_name(name) for name in ids.to_pylist()]
+    return table.set_column(table.column_names.index("transactional_id"), COORDINATOR.field("transactional_id"), [shortened])
+
+
+def _learnt(state: LogState, row: EventRow) -> LogState:
+    """The log with the entries of a range. If the range was sent before, only its new entries are added."""
+    upto = state.coordinator_upto
+    if row.next_offset <= upto:
+        return state
+    goes_on = 0 <= row.follows <= upto
+    if row.coordinator is None:
+        return replace(state, coordinator_upto=row.next_offset if goes_on else _LOST)
+    return _kept(state, [state.coordinator, row.coordinator], row, row.next_offset if goes_on else _LOST)
+
+
+def cut(state: LogState, offset: int) -> LogState:
+    """The log after a truncation at ``offset``: entries that were overwritten there are not kept, so completeness is lost."""
+    return replace(state, coordinator_upto=_LOST) if state.coordinator_upto > offset else state

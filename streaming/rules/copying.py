@@ -16,29 +16,6 @@ LEAST_MS = 10_000
 """A speed that is measured over less time than this is not used."""
 
 
-def bytes_behind(segments: NDArray[np.void], size: int, offset: int, end_offset: int) -> int:
-    """The bytes of a log from ``offset`` on. Inside a segment they are estimated by the mean size of an offset there.
-
-    Args:
-        segments: of the log (`streaming.common.rows.SEGMENTS`).
-        size: the bytes of all segments together, including what the last one has grown since.
-        end_offset: the end of the log.
-    """
-    if offset >= end_offset:
-        return 0
-    before = 0
-    for place, segment in enumerate(segments):
-        base, held = int(segment["base_offset"]), int(segment["size"])
-        last = place == len(segments) - 1
-        following = end_offset if last else int(segments["base_offset"][place + 1])
-        held = size - before if last else held
-        if offset < following:
-            part = max(0, offset - base) / max(1, following - base)
-            return max(0, size - before - int(held * part))
-        before += held
-    return max(0, size - before)
-
-
 class CopyingPace:
     """The speed at which the rest shrinks: bytes per second over the last minutes."""
 
@@ -66,6 +43,29 @@ class CopyingPace:
         if now - began < LEAST_MS or first <= remaining:
             return -1
         return remaining * (now - began) // (first - remaining)
+
+
+def bytes_behind(segments: NDArray[np.void], size: int, offset: int, end_offset: int) -> int:
+    """The bytes of a log from ``offset`` on. Inside a segment they are estimated by the mean size of an offset there.
+
+    Args:
+        segments: of the log (`streaming.common.rows.SEGMENTS`).
+        size: the bytes of all segments together, including what the last one has grown since.
+        end_offset: the end of the log.
+    """
+    if offset >= end_offset:
+        return 0
+    before = 0
+    for place, segment in enumerate(segments):
+        base, held = int(segment["base_offset"]), int(segment["size"])
+        last = place == len(segments) - 1
+        following = end_offset if last else int(segments["base_offset"][place + 1])
+        held = size - before if last else held
+        if offset < following:
+            part = max(0, offset - base) / max(1, following - base)
+            return max(0, size - before - int(held * part))
+        before += held
+    return max(0, size - before)
 
 
 class Paces:

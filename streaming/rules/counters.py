@@ -28,42 +28,11 @@ SHARED = {
 }
 """The counters of a log's topic to which each append adds a column, if its replica led."""
 
-
-# --- how much of a range counts for its topic: everything that was appended while its replica led, and every offset from one replica only.
-# Nearly always the agent knows by the leader epoch whether its replica led, and that is enough. Two cases remain. If a log left its broker
-# and is copied to it again, it brings batches that have been counted. And if an agent could read no metadata, every replica may have led.
-# Then the leader that another agent knows decides. If no agent knows it, each offset counts for the replica that brings it first.
-
-
 Cut = Callable[[EventRow, int], EventRow | None]
 """The part of a range from an offset on; None if the range does not list its batches."""
 
 EVERYTHING = -1
 """A share that begins before every offset."""
-
-
-def begins(state: LogState, row: EventRow) -> int:
-    """The offset from which a range of a log counts for the topic, as far as the log itself shows; ``next_offset`` if nothing counts."""
-    if row.leads == 0:
-        return row.next_offset
-    return state.shared_upto if row.log_epoch <= state.shared_epoch else EVERYTHING
-
-
-def begins_among(row: EventRow, own: LogState, others: Iterable[LogState]) -> int:
-    """The same if it is not known whether the replica led. It is decided by the state of the other replicas."""
-    there = [other for other in others if not other.departed]
-    newest = max((own, *there), key=lambda state: state.leader_epoch if state.leader >= 0 else -1)
-    if newest.leader >= 0:
-        return EVERYTHING if newest.leader == row.broker else row.next_offset
-    return max((other.log_end_offset for other in there), default=EVERYTHING)
-
-
-def followed(state: LogState, row: EventRow) -> bool:
-    """Whether another broker led all that a log lacks before a row, or by it: in the epoch of the last range that was read, up to now."""
-    if row.kind == Kind.SKIPPED and row.leads == 0:
-        return True
-    another = row.leads == 0 or (row.leader >= 0 and row.leader != row.broker)
-    return another and 0 <= state.log_epoch == max(row.leader_epoch, row.log_epoch)
 
 
 def share_of(row: EventRow, begin: int, cut: Cut) -> EventRow | None:
@@ -84,3 +53,34 @@ def share_of(row: EventRow, begin: int, cut: Cut) -> EventRow | None:
 
 def _divided(values: Any, part: int, whole: int) -> Any:
     return tuple(value * part // whole for value in values) if isinstance(values, tuple) else values * part // whole
+
+
+def begins(state: LogState, row: EventRow) -> int:
+    """The offset from which a range of a log counts for the topic, as far as the log itself shows; ``next_offset`` if nothing counts."""
+    if row.leads == 0:
+        return row.next_offset
+    return state.shared_upto if row.log_epoch <= state.shared_epoch else EVERYTHING
+
+
+def begins_among(row: EventRow, own: LogState, others: Iterable[LogState]) -> int:
+    """The same if it is not known whether the replica led. It is decided by the state of the other replicas.
+
+    How much of a range counts for its topic: everything that was appended while its replica led, and every offset from one replica
+    only. Nearly always the agent knows by the leader epoch whether its replica led, and that is enough. Two cases remain. If a log
+    left its broker and is copied to it again, it brings batches that have been counted. And if an agent could read no metadata, every
+    replica may have led. Then the leader that another agent knows decides. If no agent knows it, each offset counts for the replica
+    that brings it first.
+    """
+    there = [other for other in others if not other.departed]
+    newest = max((own, *there), key=lambda state: state.leader_epoch if state.leader >= 0 else -1)
+    if newest.leader >= 0:
+        return EVERYTHING if newest.leader == row.broker else row.next_offset
+    return max((other.log_end_offset for other in there), default=EVERYTHING)
+
+
+def followed(state: LogState, row: EventRow) -> bool:
+    """Whether another broker led all that a log lacks before a row, or by it: in the epoch of the last range that was read, up to now."""
+    if row.kind == Kind.SKIPPED and row.leads == 0:
+        return True
+    another = row.leads == 0 or (row.leader >= 0 and row.leader != row.broker)
+    return another and 0 <= state.log_epoch == max(row.leader_epoch, row.log_epoch)

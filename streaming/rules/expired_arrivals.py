@@ -3,6 +3,8 @@
 How late the first and the last of such a run were tells what wrote them: what catches up gets less late, a clock stays as it is.
 """
 
+from __future__ import annotations
+
 import logging
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -23,21 +25,6 @@ DAY_MS = 86_400_000
 _YEAR_MS = 366 * DAY_MS
 _SECONDS = 10**9, 4 * 10**9  # of the years 2001 to 2096, if they are taken for milliseconds
 _LEAST_CHANGE_MS = 60_000
-
-
-class LateLooks(StrEnum):
-    """What records look like that were past their retention when they were appended."""
-
-    NO_TIME = "no_time"
-    """They are dated near 1970: no time was set."""
-    SECONDS = "seconds"
-    """They are dated in January or February 1970: seconds are taken for milliseconds."""
-    REPLAY = "replay"
-    """They get less late: a copy or a replay that catches up."""
-    CLOCK = "clock"
-    """They stay as late as they are: a clock."""
-    OLD = "old"
-    """Neither: so far one of them, or times in no order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +57,21 @@ class ExpiredRun:
         """Whether all offsets from ``first`` on and below ``end`` are of such records: nothing else lies among these."""
         alone = self.records == self.last_offset - self.first_offset + 1
         return alone and 0 <= self.first_offset <= first < end <= self.last_offset + 1
+
+
+class LateLooks(StrEnum):
+    """What records look like that were past their retention when they were appended."""
+
+    NO_TIME = "no_time"
+    """They are dated near 1970: no time was set."""
+    SECONDS = "seconds"
+    """They are dated in January or February 1970: seconds are taken for milliseconds."""
+    REPLAY = "replay"
+    """They get less late: a copy or a replay that catches up."""
+    CLOCK = "clock"
+    """They stay as late as they are: a clock."""
+    OLD = "old"
+    """Neither: so far one of them, or times in no order."""
 
 
 def looks_of(first: tuple[int, int], last: tuple[int, int]) -> LateLooks:

@@ -1,5 +1,7 @@
 """The fold of one shard: takes rows, and returns the resulting states and the changes."""
 
+from __future__ import annotations
+
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,34 +23,6 @@ _STEPS: dict[str, Callable[[LogState, EventRow], LogState]] = {
     Kind.SKIPPED: log_fold.skipped,
     Kind.CORRUPT: log_fold.corrupt,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LogChange:
-    """One row out of the fold. For ``ARRIVED`` and ``RECALLED`` see `streaming.common.state_row.STATES`."""
-
-    change: Change
-    state: LogState
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How far an agent's rows have been folded in a shard: up to and including ``seq`` of ``journal``.
-
-    An agent delivers its events in order and without gaps, though some more than once. So one mark identifies every row that comes again,
-    also those of logs that no longer exist.
-
-    It needs no more than one journal: a micro-batch has one range of one journal of each agent (`streaming.spark.source.offsets.ranges`). A
-    run that begins from scratch at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is
-    run again, the marks are those of before it, as the states are.
-    """
-
-    journal: str
-    seq: int
-
-    def covers(self, row: EventRow) -> bool:
-        """Whether this row has been folded before."""
-        return row.journal == self.journal and row.seq <= self.seq
 
 
 class ShardFold:
@@ -290,13 +264,36 @@ class ShardFold:
         )
 
 
-def recalled(shard: int) -> LogChange:
-    """The row that closes everything a shard hands out after a recall."""
-    return LogChange(Change.RECALLED, LogState(agent="", broker=-1, topic="", partition=shard, topic_id=""))
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far an agent's rows have been folded in a shard: up to and including ``seq`` of ``journal``.
+
+    An agent delivers its events in order and without gaps, though some more than once. So one mark identifies every row that comes again,
+    also those of logs that no longer exist.
+
+    It needs no more than one journal: a micro-batch has one range of one journal of each agent (`streaming.spark.source.offsets.ranges`). A
+    run that begins from scratch at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is
+    run again, the marks are those of before it, as the states are.
+    """
+
+    journal: str
+    seq: int
+
+    def covers(self, row: EventRow) -> bool:
+        """Whether this row has been folded before."""
+        return row.journal == self.journal and row.seq <= self.seq
 
 
-def _not_known(row: EventRow) -> None:
-    log.error("an event of unknown kind is skipped: is the agent of a later version?", extra={"kind": row.kind, "agent": row.agent})
+@dataclass(frozen=True, slots=True)
+class LogChange:
+    """One row out of the fold. For ``ARRIVED`` and ``RECALLED`` see `streaming.common.state_row.STATES`."""
+
+    change: Change
+    state: LogState
+
+
+def _place(row: EventRow) -> tuple[str, str, int, int]:
+    return (row.agent, row.journal, row.seq, row.part)
 
 
 def _point(row: EventRow) -> LogState:
@@ -305,9 +302,14 @@ def _point(row: EventRow) -> LogState:
     )
 
 
+def _not_known(row: EventRow) -> None:
+    log.error("an event of unknown kind is skipped: is the agent of a later version?", extra={"kind": row.kind, "agent": row.agent})
+
+
 def _partition(key: LogKey) -> tuple[str, int, str]:
     return key.topic, key.partition, key.topic_id
 
 
-def _place(row: EventRow) -> tuple[str, str, int, int]:
-    return (row.agent, row.journal, row.seq, row.part)
+def recalled(shard: int) -> LogChange:
+    """The row that closes everything a shard hands out after a recall."""
+    return LogChange(Change.RECALLED, LogState(agent="", broker=-1, topic="", partition=shard, topic_id=""))

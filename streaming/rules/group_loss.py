@@ -9,6 +9,8 @@ A high watermark in the active segment is taken to follow the log's end. One fur
 deleted.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -18,101 +20,11 @@ from numpy.typing import NDArray
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.retention_rule import ABSENT, FAR, Growth, RetentionPasses, SegmentColumns, after_start
 
-# --- how fast a reader has to be so that it is always ahead of what deletes the first segments of a log: one pace for each offset. It must
-# have read each segment before that goes, this one and all after it: many records that were appended at once go at once, whenever the first
-# of them does.
-
-
 Paces = NDArray[np.float64]
 
 _AT_ONCE = 1 << 20  # so many pairs of an offset and a segment are compared at once
 
-
-def paces(logs: SegmentColumns, goes: Longs, ends: Longs, owner: Longs, offset: Longs, item: Longs, now_ms: int) -> Paces:
-    """Offsets a second from now on, 0 where nothing is deleted.
-
-    Args:
-        goes: from when on each segment may be deleted once those before it are, Unix milliseconds, `FAR` for never.
-        ends: up to which offset each will hold records then.
-        owner: the log of each offset, as an index in ``logs``.
-        item: the segment that holds it.
-    """
-    found = np.zeros(len(owner))
-    for log in np.unique(owner).tolist():
-        mine, first, last = np.flatnonzero(owner == log), int(logs.first[log]), int(logs.last[log])
-        gone_ms = np.maximum.accumulate(goes[first : last + 1])
-        seconds = np.where(gone_ms < FAR, np.maximum(gone_ms - now_ms, 1) / 1000, np.inf)
-        found[mine] = _most(ends[first : last + 1], seconds, offset[mine], item[mine] - first)
-    return found
-
-
-def _most(ends: Longs, seconds: Paces, offset: Longs, item: Longs) -> Paces:
-    """The highest pace that a segment of one log needs, for each offset: of its own segment and of those after it."""
-    found, step = np.empty(len(offset)), max(_AT_ONCE // len(ends), 1)
-    number = np.arange(len(ends))
-    for start in range(0, len(offset), step):
-        some = slice(start, start + step)
-        needed = np.maximum(ends - offset[some, None], 0) / seconds
-        found[some] = np.where(number >= item[some, None], needed, 0.0).max(axis=1)
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Losses:
-    """One item for each offset that was asked for.
-
-    ``at_ms``: the earliest time at which a check of the broker deletes it, in Unix milliseconds. It is in the past if a check is due.
-    ``silent_ms``: that if nothing more is appended to its log, where that is earlier, else `ABSENT`.
-    ``latest_ms``: by then the broker has checked, also if the log goes on to grow. Both are `ABSENT` if it will not be deleted, or if that
-    is not known: the time of a segment or the high watermark is not known, or its records are also in remote storage. ``first_end``: the
-    end of what a check at the earliest time deletes; ``last_end``: of what one an interval later does, `ABSENT` also where that is in a
-    segment to which more comes until then. ``by_size``: ``retention.bytes`` deletes it, and not ``retention.ms``: with a higher limit it
-    would stay. ``pace``: a reader that begins there and reads so many offsets a second is ahead of deletion for all that the log holds now,
-    `ABSENT` as ``at_ms``.
-
-    ``start_of``: the broker, without a process, that has to be started before that, `ABSENT` if none has: then there are no times.
-    ``at_start``: it is due, so that the first check after that start deletes it; ``first_end`` is then what a start now would delete.
-    """
-
-    at_ms: Longs
-    silent_ms: Longs
-    latest_ms: Longs
-    first_end: Longs
-    last_end: Longs
-    by_size: Flags
-    pace: Paces
-    start_of: Longs
-    at_start: Flags
-
-    def take(self, places: Longs) -> "Losses":
-        """Some of the items."""
-        return Losses(**{each.name: getattr(self, each.name)[places] for each in fields(self)})
-
-    def spread(self, items: Longs, count: int) -> "Losses":
-        """The same as items among so many, of which nothing is known of the others."""
-
-        def among(column: NDArray[Any]) -> NDArray[Any]:
-            whole = np.full(count, column.dtype != np.bool_ and ABSENT, column.dtype)
-            whole[items] = column
-            return whole
-
-        return Losses(**{each.name: among(getattr(self, each.name)) for each in fields(self)})
-
-
 _NONE: Longs = np.empty(0, np.int64)
-
-NOTHING = Losses(
-    at_ms=_NONE,
-    silent_ms=_NONE,
-    latest_ms=_NONE,
-    first_end=_NONE,
-    last_end=_NONE,
-    by_size=np.empty(0, np.bool_),
-    pace=np.empty(0),
-    start_of=_NONE,
-    at_start=np.empty(0, np.bool_),
-)
-"""What is known of no offsets."""
 
 
 def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, now_ms: int, away: Longs | None = None) -> Losses:
@@ -171,6 +83,112 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Losses:
+    """One item for each offset that was asked for.
+
+    How fast a reader has to be so that it is always ahead of what deletes the first segments of a log: one pace for each offset. It
+    must have read each segment before that goes, this one and all after it: many records that were appended at once go at once,
+    whenever the first of them does.
+
+    ``at_ms``: the earliest time at which a check of the broker deletes it, in Unix milliseconds. It is in the past if a check is due.
+    ``silent_ms``: that if nothing more is appended to its log, where that is earlier, else `ABSENT`.
+    ``latest_ms``: by then the broker has checked, also if the log goes on to grow. Both are `ABSENT` if it will not be deleted, or if that
+    is not known: the time of a segment or the high watermark is not known, or its records are also in remote storage. ``first_end``: the
+    end of what a check at the earliest time deletes; ``last_end``: of what one an interval later does, `ABSENT` also where that is in a
+    segment to which more comes until then. ``by_size``: ``retention.bytes`` deletes it, and not ``retention.ms``: with a higher limit it
+    would stay. ``pace``: a reader that begins there and reads so many offsets a second is ahead of deletion for all that the log holds now,
+    `ABSENT` as ``at_ms``.
+
+    ``start_of``: the broker, without a process, that has to be started before that, `ABSENT` if none has: then there are no times.
+    ``at_start``: it is due, so that the first check after that start deletes it; ``first_end`` is then what a start now would delete.
+    """
+
+    at_ms: Longs
+    silent_ms: Longs
+    latest_ms: Longs
+    first_end: Longs
+    last_end: Longs
+    by_size: Flags
+    pace: Paces
+    start_of: Longs
+    at_start: Flags
+
+    def take(self, places: Longs) -> Losses:
+        """Some of the items."""
+        return Losses(**{each.name: getattr(self, each.name)[places] for each in fields(self)})
+
+    def spread(self, items: Longs, count: int) -> Losses:
+        """The same as items among so many, of which nothing is known of the others."""
+
+        def among(column: NDArray[Any]) -> NDArray[Any]:
+            whole = np.full(count, column.dtype != np.bool_ and ABSENT, column.dtype)
+            whole[items] = column
+            return whole
+
+        return Losses(**{each.name: among(getattr(self, each.name)) for each in fields(self)})
+
+
+NOTHING = Losses(
+    at_ms=_NONE,
+    silent_ms=_NONE,
+    latest_ms=_NONE,
+    first_end=_NONE,
+    last_end=_NONE,
+    by_size=np.empty(0, np.bool_),
+    pace=np.empty(0),
+    start_of=_NONE,
+    at_start=np.empty(0, np.bool_),
+)
+"""What is known of no offsets."""
+
+
+def _may_go(passes: RetentionPasses, logs: SegmentColumns) -> Flags:
+    """Which segments are not empty, and replicated. The active one is replicated if the high watermark has reached it."""
+    reached = logs.active & (logs.high_watermark[logs.owner] > logs.base)
+    may: Flags = passes.full & (passes.replicated | reached)
+    return may
+
+
+def _holding(logs: SegmentColumns, owner: Longs, offset: Longs) -> Longs:
+    """The segment that holds each offset: the last of its log that does not begin after it."""
+    item = np.empty(len(owner), np.int64)
+    for log in np.unique(owner).tolist():
+        first, last = int(logs.first[log]), int(logs.last[log])
+        mine = owner == log
+        item[mine] = np.maximum(np.searchsorted(logs.base[first : last + 1], offset[mine], side="right") - 1 + first, first)
+    return item
+
+
+def paces(logs: SegmentColumns, goes: Longs, ends: Longs, owner: Longs, offset: Longs, item: Longs, now_ms: int) -> Paces:
+    """Offsets a second from now on, 0 where nothing is deleted.
+
+    Args:
+        goes: from when on each segment may be deleted once those before it are, Unix milliseconds, `FAR` for never.
+        ends: up to which offset each will hold records then.
+        owner: the log of each offset, as an index in ``logs``.
+        item: the segment that holds it.
+    """
+    found = np.zeros(len(owner))
+    for log in np.unique(owner).tolist():
+        mine, first, last = np.flatnonzero(owner == log), int(logs.first[log]), int(logs.last[log])
+        gone_ms = np.maximum.accumulate(goes[first : last + 1])
+        seconds = np.where(gone_ms < FAR, np.maximum(gone_ms - now_ms, 1) / 1000, np.inf)
+        found[mine] = _most(ends[first : last + 1], seconds, offset[mine], item[mine] - first)
+    return found
+
+
+def _most(ends: Longs, seconds: Paces, offset: Longs, item: Longs) -> Paces:
+    """The highest pace that a segment of one log needs, for each offset: of its own segment and of those after it."""
+    found, step = np.empty(len(offset)), max(_AT_ONCE // len(ends), 1)
+    number = np.arange(len(ends))
+    for start in range(0, len(offset), step):
+        some = slice(start, start + step)
+        needed = np.maximum(ends - offset[some, None], 0) / seconds
+        found[some] = np.where(number >= item[some, None], needed, 0.0).max(axis=1)
+    return found
+
+
 def _ends(logs: SegmentColumns, growth: Growth, rolled_ms: Longs, now_ms: int) -> Longs:
     """The end of each segment when it gets no more records: the active one goes on to grow, by as many offsets for its bytes as so far."""
     ends = logs.following.copy()
@@ -190,20 +208,3 @@ def _due(logs: SegmentColumns, goes: Longs, owner: Longs, item: Longs, checked_m
         if not more.any():
             return until
         until[more] += 1
-
-
-def _may_go(passes: RetentionPasses, logs: SegmentColumns) -> Flags:
-    """Which segments are not empty, and replicated. The active one is replicated if the high watermark has reached it."""
-    reached = logs.active & (logs.high_watermark[logs.owner] > logs.base)
-    may: Flags = passes.full & (passes.replicated | reached)
-    return may
-
-
-def _holding(logs: SegmentColumns, owner: Longs, offset: Longs) -> Longs:
-    """The segment that holds each offset: the last of its log that does not begin after it."""
-    item = np.empty(len(owner), np.int64)
-    for log in np.unique(owner).tolist():
-        first, last = int(logs.first[log]), int(logs.last[log])
-        mine = owner == log
-        item[mine] = np.maximum(np.searchsorted(logs.base[first : last + 1], offset[mine], side="right") - 1 + first, first)
-    return item

@@ -1,5 +1,7 @@
 """Compares two successive inventories of a log: which segments were rolled since, and which were deleted."""
 
+from __future__ import annotations
+
 import logging
 from dataclasses import dataclass, replace
 
@@ -41,12 +43,9 @@ def listed(state: LogState, segments: bytes | None) -> LogState:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What happened between two lists, as `SEGMENTS`: ``rolled``: those that were begun, ``deleted``: those that retention took."""
-
-    rolled: bytes
-    deleted: bytes
+def _bases(segments: bytes) -> list[int]:
+    found: list[int] = np.frombuffer(segments, SEGMENTS)["base_offset"].tolist()
+    return found
 
 
 def difference(before: bytes, after: bytes) -> Difference:
@@ -62,13 +61,16 @@ def difference(before: bytes, after: bytes) -> Difference:
     return Difference(rolled.tobytes(), deleted.tobytes())
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What happened between two lists, as `SEGMENTS`: ``rolled``: those that were begun, ``deleted``: those that retention took."""
+
+    rolled: bytes
+    deleted: bytes
+
+
 def ends_before(segments: bytes | None, newest: int) -> bool:
     """Whether a list of `SEGMENTS` has none from the base offset ``newest`` on."""
     if not segments or len(segments) % SEGMENTS.itemsize:
         return False
     return _bases(segments)[-1] < newest
-
-
-def _bases(segments: bytes) -> list[int]:
-    found: list[int] = np.frombuffer(segments, SEGMENTS)["base_offset"].tolist()
-    return found

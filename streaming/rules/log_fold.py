@@ -23,7 +23,6 @@ _SHARES = tuple(
     field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_", "unclean_", "skipped_", "follower_"))
 )
 
-
 FOUND_COLUMNS = (
     *("leader", "leader_epoch", "log_start_offset", "start_after_crash", "local_log_start_offset"),
     *("oldest_timestamp", "active_first_timestamp", "active_created_ms"),
@@ -32,6 +31,55 @@ FOUND_COLUMNS = (
 
 BY = "\t"
 """Between an agent and its journal in ``LogState.counted_by``."""
+
+
+def skipped(state: LogState, row: EventRow) -> LogState:
+    """Count bytes that the agent will never deliver. Those before ``log_end_offset`` have been counted in this fold already."""
+    if row.base_offset == row.next_offset:
+        return _after_flaw(_noted(state, row), row)
+    if row.next_offset <= state.log_end_offset:
+        return _noted(state, row)
+    missed = row.bytes if row.base_offset >= state.log_end_offset else _part(row, state.log_end_offset)
+    after = replace(_noted(_with_hole(state, row), row), journal=row.journal, log_end_offset=row.next_offset, log_epoch=row.log_epoch)
+    return _skip(log_transactions.found(after, row), row, row.reason, missed, state)
+
+
+def _after_flaw(state: LogState, row: EventRow) -> LogState:
+    """Count the bytes after a flaw. Their offsets are not known, so their positions show which of them have been counted."""
+    before = state.stopped_end if row.next_offset == state.stopped_at else row.start_position
+    new_bytes = max(0, row.end_position - before)
+    return _skip(replace(state, stopped_at=row.next_offset, stopped_end=before + new_bytes), row, row.reason, new_bytes, state)
+
+
+def _skip(after: LogState, row: EventRow, reason: str, size: int, before: LogState) -> LogState:
+    return after.skipped(reason, size, size if followed(before, row) else 0)
+
+
+def _noted(state: LogState, row: EventRow) -> LogState:
+    noted = whereabouts.seen_at(state, row)
+    if row.judges_expiry and not state.judges_expiry:
+        noted = replace(noted, judges_expiry=True)
+    return replace(noted, settled=True) if row.settled and not state.settled else noted
+
+
+def _part(row: EventRow, offset: int) -> int:
+    return row.bytes * (row.next_offset - offset) // max(1, row.next_offset - row.base_offset)
+
+
+def _with_hole(state: LogState, row: EventRow) -> LogState:
+    """Count a gap as lost if another journal begins after what was counted. Inside one journal, the agent publishes what it skips."""
+    missing = row.base_offset - state.log_end_offset
+    if missing <= 0 or row.journal == state.journal:
+        return state
+    if not row.bytes:  # the log began again further on: the offsets that the row passes over never existed and have no mean size
+        size = _by_mean_record(state, missing)
+    else:
+        size = missing * row.bytes // max(1, row.next_offset - row.base_offset)
+    return _skip(state, row, "agent_lost", size, state)
+
+
+def _by_mean_record(state: LogState, offsets: int) -> int:
+    return max(1, offsets * state.appended_bytes // max(1, state.appended_records))
 
 
 def appeared(state: LogState | None, row: EventRow) -> LogState:
@@ -55,6 +103,10 @@ def appended(state: LogState, row: EventRow, share_begins: int, cut: Cut) -> Log
     if row.next_offset <= state.log_end_offset:
         return _seen(state, row)
     return counted(_with_hole(state, row), row, share_begins, cut)
+
+
+def _seen(state: LogState, row: EventRow) -> LogState:
+    return replace(_noted(state, row), journal=row.journal, last_append_ms=max(state.last_append_ms, row.seen_at))
 
 
 def counted(state: LogState, row: EventRow, share_begins: int, cut: Cut) -> LogState:
@@ -101,15 +153,6 @@ def lost(state: LogState, row: EventRow) -> LogState:
     return replace(_seen(state, row), log_end_offset=row.next_offset, log_epoch=epoch).skipped("agent_lost", missed)
 
 
-def is_of_another(state: LogState, row: EventRow) -> bool:
-    """Whether another agent published the range that was counted last: two agents watch the log.
-
-    An agent keeps its name or its journal: it may be renamed, or lose the journal. A journal has a name for each beginning of a job.
-    """
-    agent, _, journal = state.counted_by.partition(BY)
-    return row.agent != (agent or state.agent) and (not journal or journal_file(row.journal) != journal_file(journal))
-
-
 def uncut(state: LogState, row: EventRow) -> LogState:
     """Pass over a row that straddles ``log_end_offset`` and cannot be cut: the agent that has counted so far publishes the rest too.
 
@@ -133,66 +176,6 @@ def overwritten(state: LogState, row: EventRow, offset: int) -> LogState:
     return log_transactions.truncated(coordinator_state.cut(after, offset), offset, 0)
 
 
-def begun_anew(state: LogState, row: EventRow, offset: int) -> LogState:
-    """A log that has come back gets its first batch of a later leader epoch at ``offset``: its history parts there from the one that left.
-
-    Where its own broker leads, what was below the high watermark behind that is gone from the partition: its directory was lost, or is an
-    older copy. A replica that is copied again gets the same offsets with the same epochs, and one that was led elsewhere meanwhile goes on
-    behind them. Where another broker leads, that broker's log shows what is lost.
-    """
-    gone = state.shared_watermark - offset
-    after = replace(state, shared_watermark=-1)
-    if gone <= 0 or row.leads == 0:
-        return after
-    log.warning(
-        "a log has begun again below its former high watermark",
-        extra={"log": f"{row.topic}-{row.partition}", "broker": row.broker, "offset": offset, "gone": gone},
-    )
-    return replace(after, truncations=state.truncations + 1, truncated_committed=plus(state.truncated_committed, gone))
-
-
-def _seen(state: LogState, row: EventRow) -> LogState:
-    return replace(_noted(state, row), journal=row.journal, last_append_ms=max(state.last_append_ms, row.seen_at))
-
-
-def _noted(state: LogState, row: EventRow) -> LogState:
-    noted = whereabouts.seen_at(state, row)
-    if row.judges_expiry and not state.judges_expiry:
-        noted = replace(noted, judges_expiry=True)
-    return replace(noted, settled=True) if row.settled and not state.settled else noted
-
-
-def _with_hole(state: LogState, row: EventRow) -> LogState:
-    """Count a gap as lost if another journal begins after what was counted. Inside one journal, the agent publishes what it skips."""
-    missing = row.base_offset - state.log_end_offset
-    if missing <= 0 or row.journal == state.journal:
-        return state
-    if not row.bytes:  # the log began again further on: the offsets that the row passes over never existed and have no mean size
-        size = _by_mean_record(state, missing)
-    else:
-        size = missing * row.bytes // max(1, row.next_offset - row.base_offset)
-    return _skip(state, row, "agent_lost", size, state)
-
-
-def _ended_unseen(state: LogState, row: EventRow) -> LogState:
-    """Count the offsets up to the row as lost, by the mean size of a record.
-
-    Another journal has read the log to its end and found nothing after what was counted.
-    """
-    missing, noted = row.next_offset - state.log_end_offset, _noted(state, row)
-    if missing <= 0 or row.journal == state.journal:
-        return noted
-    return replace(noted, journal=row.journal).skipped("agent_lost", _by_mean_record(state, missing))
-
-
-def _by_mean_record(state: LogState, offsets: int) -> int:
-    return max(1, offsets * state.appended_bytes // max(1, state.appended_records))
-
-
-def _part(row: EventRow, offset: int) -> int:
-    return row.bytes * (row.next_offset - offset) // max(1, row.next_offset - row.base_offset)
-
-
 def truncated(state: LogState, row: EventRow) -> LogState:
     """The log was truncated at ``row.next_offset``. Counted bytes stay counted, and the bytes that replace them are counted again."""
     if row.next_offset < state.log_end_offset and is_of_another(state, row) and (not row.bytes or _is_behind(row, state)):
@@ -214,31 +197,47 @@ def truncated(state: LogState, row: EventRow) -> LogState:
     return log_transactions.found(log_transactions.truncated(coordinator_state.cut(after, end), end, row.bytes), row)
 
 
+def is_of_another(state: LogState, row: EventRow) -> bool:
+    """Whether another agent published the range that was counted last: two agents watch the log.
+
+    An agent keeps its name or its journal: it may be renamed, or lose the journal. A journal has a name for each beginning of a job.
+    """
+    agent, _, journal = state.counted_by.partition(BY)
+    return row.agent != (agent or state.agent) and (not journal or journal_file(row.journal) != journal_file(journal))
+
+
 def _is_behind(row: EventRow, state: LogState) -> bool:
     """Whether what was counted last was appended in the epoch for which a truncation made way, or later: then this is known already."""
     return 0 <= row.leader_epoch <= state.log_epoch
 
 
-def skipped(state: LogState, row: EventRow) -> LogState:
-    """Count bytes that the agent will never deliver. Those before ``log_end_offset`` have been counted in this fold already."""
-    if row.base_offset == row.next_offset:
-        return _after_flaw(_noted(state, row), row)
-    if row.next_offset <= state.log_end_offset:
-        return _noted(state, row)
-    missed = row.bytes if row.base_offset >= state.log_end_offset else _part(row, state.log_end_offset)
-    after = replace(_noted(_with_hole(state, row), row), journal=row.journal, log_end_offset=row.next_offset, log_epoch=row.log_epoch)
-    return _skip(log_transactions.found(after, row), row, row.reason, missed, state)
+def _ended_unseen(state: LogState, row: EventRow) -> LogState:
+    """Count the offsets up to the row as lost, by the mean size of a record.
+
+    Another journal has read the log to its end and found nothing after what was counted.
+    """
+    missing, noted = row.next_offset - state.log_end_offset, _noted(state, row)
+    if missing <= 0 or row.journal == state.journal:
+        return noted
+    return replace(noted, journal=row.journal).skipped("agent_lost", _by_mean_record(state, missing))
 
 
-def _skip(after: LogState, row: EventRow, reason: str, size: int, before: LogState) -> LogState:
-    return after.skipped(reason, size, size if followed(before, row) else 0)
+def begun_anew(state: LogState, row: EventRow, offset: int) -> LogState:
+    """A log that has come back gets its first batch of a later leader epoch at ``offset``: its history parts there from the one that left.
 
-
-def _after_flaw(state: LogState, row: EventRow) -> LogState:
-    """Count the bytes after a flaw. Their offsets are not known, so their positions show which of them have been counted."""
-    before = state.stopped_end if row.next_offset == state.stopped_at else row.start_position
-    new_bytes = max(0, row.end_position - before)
-    return _skip(replace(state, stopped_at=row.next_offset, stopped_end=before + new_bytes), row, row.reason, new_bytes, state)
+    Where its own broker leads, what was below the high watermark behind that is gone from the partition: its directory was lost, or is an
+    older copy. A replica that is copied again gets the same offsets with the same epochs, and one that was led elsewhere meanwhile goes on
+    behind them. Where another broker leads, that broker's log shows what is lost.
+    """
+    gone = state.shared_watermark - offset
+    after = replace(state, shared_watermark=-1)
+    if gone <= 0 or row.leads == 0:
+        return after
+    log.warning(
+        "a log has begun again below its former high watermark",
+        extra={"log": f"{row.topic}-{row.partition}", "broker": row.broker, "offset": offset, "gone": gone},
+    )
+    return replace(after, truncations=state.truncations + 1, truncated_committed=plus(state.truncated_committed, gone))
 
 
 def corrupt(state: LogState, row: EventRow) -> LogState:

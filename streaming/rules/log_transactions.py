@@ -16,20 +16,6 @@ from streaming.rules.transaction_fold import Steps, TransactionOutcome, Transact
 log = logging.getLogger(__name__)
 
 
-def counted(state: LogState, row: EventRow, appended_before: int, *, share: bool) -> LogState:
-    """The state with the transactions of a range that was just counted.
-
-    Args:
-        appended_before: bytes that were counted before the range.
-        share: whether it counts for the topic too.
-    """
-    if not row.transactions and state.transactions is None:
-        return state
-    before, steps = _kept(state), _steps(row)
-    after, outcome = rule.advance(before, steps, appended_before)
-    return replace(state, **_open(state, after, transactional=bool(len(steps))), **_ended(state, outcome, share=share))
-
-
 def found(state: LogState, row: EventRow) -> LogState:
     """The state with the transactions that are open at the row's ``next_offset``.
 
@@ -45,25 +31,33 @@ def found(state: LogState, row: EventRow) -> LogState:
     return _with(state, rule.resumed(_kept(state), steps), transactional=bool(len(steps)))
 
 
-def truncated(state: LogState, offset: int, cut_bytes: int) -> LogState:
-    """The state after a truncation at ``offset``."""
-    if state.transactions is None:
+def _steps(row: EventRow) -> Steps:
+    data = row.transactions or b""
+    if len(data) % TRANSACTION_STEPS.itemsize:
+        log.error(
+            "transactions of a range are not understood: is the agent of another version?",
+            extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq},
+        )
+        return np.empty(0, TRANSACTION_STEPS)
+    return np.frombuffer(data, TRANSACTION_STEPS)
+
+
+def counted(state: LogState, row: EventRow, appended_before: int, *, share: bool) -> LogState:
+    """The state with the transactions of a range that was just counted.
+
+    Args:
+        appended_before: bytes that were counted before the range.
+        share: whether it counts for the topic too.
+    """
+    if not row.transactions and state.transactions is None:
         return state
-    return _with(state, rule.truncated(_kept(state), offset, cut_bytes))
+    before, steps = _kept(state), _steps(row)
+    after, outcome = rule.advance(before, steps, appended_before)
+    return replace(state, **_open(state, after, transactional=bool(len(steps))), **_ended(state, outcome, share=share))
 
 
-def drop_replicated(state: LogState) -> LogState:
-    """The state without closed transactions that the high watermark or the log start has passed."""
-    if state.transactions is None:
-        return state
-    passed = max(state.log_start_offset, state.high_watermark)
-    before = _kept(state)
-    after = rule.replicated(before, passed)
-    return state if len(after) == len(before) else _with(state, after)
-
-
-def _with(state: LogState, transactions: Transactions, *, transactional: bool = False) -> LogState:
-    return replace(state, **_open(state, transactions, transactional=transactional))
+def _kept(state: LogState) -> Transactions:
+    return np.frombuffer(state.transactions or b"", TRANSACTIONS)
 
 
 def _open(state: LogState, transactions: Transactions, *, transactional: bool) -> dict[str, Any]:
@@ -87,16 +81,22 @@ def _ended(state: LogState, outcome: TransactionOutcome, *, share: bool) -> dict
     return after
 
 
-def _kept(state: LogState) -> Transactions:
-    return np.frombuffer(state.transactions or b"", TRANSACTIONS)
+def _with(state: LogState, transactions: Transactions, *, transactional: bool = False) -> LogState:
+    return replace(state, **_open(state, transactions, transactional=transactional))
 
 
-def _steps(row: EventRow) -> Steps:
-    data = row.transactions or b""
-    if len(data) % TRANSACTION_STEPS.itemsize:
-        log.error(
-            "transactions of a range are not understood: is the agent of another version?",
-            extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq},
-        )
-        return np.empty(0, TRANSACTION_STEPS)
-    return np.frombuffer(data, TRANSACTION_STEPS)
+def truncated(state: LogState, offset: int, cut_bytes: int) -> LogState:
+    """The state after a truncation at ``offset``."""
+    if state.transactions is None:
+        return state
+    return _with(state, rule.truncated(_kept(state), offset, cut_bytes))
+
+
+def drop_replicated(state: LogState) -> LogState:
+    """The state without closed transactions that the high watermark or the log start has passed."""
+    if state.transactions is None:
+        return state
+    passed = max(state.log_start_offset, state.high_watermark)
+    before = _kept(state)
+    after = rule.replicated(before, passed)
+    return state if len(after) == len(before) else _with(state, after)

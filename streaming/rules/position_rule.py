@@ -6,45 +6,13 @@ in one of them. The last epoch of the reader alone would not do: of a log that h
 where.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from streaming.common.log_positions import MOST_EPOCHS, NOT_KNOWN, Epochs, KnownEnd, Position
-
-
-class EpochStart(Protocol):
-    """The first offset of a leader epoch of a log, as `streaming.kafka.formats.checkpoint_files.EpochEntry` has it."""
-
-    @property
-    def epoch(self) -> int:
-        """The epoch."""
-
-    @property
-    def start_offset(self) -> int:
-        """The first offset."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """A reader goes on at ``offset``. It had read ``cut_off`` offsets that are not in the log any more, and ``deleted`` offsets are gone
-    that it has not read."""
-
-    offset: int
-    cut_off: int = 0
-    deleted: int = 0
-
-
-def resume(at: Position, epochs: Sequence[EpochStart], log_start: int, log_end: int) -> Resumed:
-    """Where to go on in a log of the same topic id.
-
-    Args:
-        epochs: of the log, ascending; none if they are not known.
-        log_start, log_end: its first offset, and the one after its last whole batch.
-    """
-    common = min(at.next_offset, _common(at, epochs, log_end), max(log_end, log_start))
-    offset = max(common, log_start)
-    return Resumed(offset, cut_off=at.next_offset - common, deleted=offset - common if log_start > common else 0)
 
 
 def goes_on_at(end: KnownEnd, epochs: Sequence[EpochStart], log_start: int) -> int | None:
@@ -67,9 +35,43 @@ def goes_on_at(end: KnownEnd, epochs: Sequence[EpochStart], log_start: int) -> i
     return max(log_start, min(end.next_offset, _next_start(end.epoch, epochs, end.next_offset)))
 
 
-def epochs_below(epochs: Sequence[EpochStart], offset: int) -> Epochs:
-    """The last leader epochs of what lies below an offset."""
-    return tuple((each.epoch, each.start_offset) for each in epochs if each.start_offset < offset)[-MOST_EPOCHS:]
+class EpochStart(Protocol):
+    """The first offset of a leader epoch of a log, as `streaming.kafka.formats.checkpoint_files.EpochEntry` has it."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch."""
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset."""
+
+
+def _next_start(epoch: int, epochs: Sequence[EpochStart], log_end: int) -> int:
+    """Where the first epoch of the log begins that is later."""
+    return min((each.start_offset for each in epochs if each.epoch > epoch), default=log_end)
+
+
+def resume(at: Position, epochs: Sequence[EpochStart], log_start: int, log_end: int) -> Resumed:
+    """Where to go on in a log of the same topic id.
+
+    Args:
+        epochs: of the log, ascending; none if they are not known.
+        log_start, log_end: its first offset, and the one after its last whole batch.
+    """
+    common = min(at.next_offset, _common(at, epochs, log_end), max(log_end, log_start))
+    offset = max(common, log_start)
+    return Resumed(offset, cut_off=at.next_offset - common, deleted=offset - common if log_start > common else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A reader goes on at ``offset``. It had read ``cut_off`` offsets that are not in the log any more, and ``deleted`` offsets are gone
+    that it has not read."""
+
+    offset: int
+    cut_off: int = 0
+    deleted: int = 0
 
 
 def _common(at: Position, epochs: Sequence[EpochStart], log_end: int) -> int:
@@ -87,6 +89,6 @@ def _common(at: Position, epochs: Sequence[EpochStart], log_end: int) -> int:
     return known if len(at.epochs) < MOST_EPOCHS else min(max(at.epochs[0][1], known), _next_start(at.epochs[0][0], epochs, log_end))
 
 
-def _next_start(epoch: int, epochs: Sequence[EpochStart], log_end: int) -> int:
-    """Where the first epoch of the log begins that is later."""
-    return min((each.start_offset for each in epochs if each.epoch > epoch), default=log_end)
+def epochs_below(epochs: Sequence[EpochStart], offset: int) -> Epochs:
+    """The last leader epochs of what lies below an offset."""
+    return tuple((each.epoch, each.start_offset) for each in epochs if each.start_offset < offset)[-MOST_EPOCHS:]

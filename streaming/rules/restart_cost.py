@@ -5,6 +5,8 @@ The rule is that of `LogLoader.recoverLog` and `LogSegments.values` (the same in
 A log without an entry in ``recovery-point-offset-checkpoint`` begins at 0 (`LogManager.loadLog`), so all of it is read.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -25,6 +27,54 @@ THREADS = "num.recovery.threads.per.data.dir"
 
 _KAFKA_4_0 = 22
 """The first metadata.version that a broker of Kafka 4.0 supports (`MetadataVersion.IBP_4_0_IV0`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecoveryPoints:
+    """Where each log is known to be on disk.
+
+    ``offset``: the first one that is not, `NO_ENTRY`, or smaller if it is not known. ``position``: so many bytes of the segment that holds
+    it lie below it, at least; 0 where that is not known.
+    """
+
+    offset: Longs
+    position: Longs
+
+    @property
+    def known(self) -> Flags:
+        """Whether a start would find what is known here."""
+        known: Flags = self.offset >= NO_ENTRY
+        return known
+
+    @property
+    def begin(self) -> Longs:
+        """The offset from which on a start reads."""
+        return np.maximum(self.offset, 0)
+
+
+def on_no_disk_bytes(segments: LogSegments, points: RecoveryPoints, end: Longs, partition: Longs, count: int) -> Longs:
+    """The most bytes of each partition that are on no disk of any replica, `NOT_KNOWN` where no replica's recovery point is known.
+
+    Records below the largest recovery point are on one disk. Those above it are measured on the replica whose log is the longest:
+    another one may lack records that are only there. Where that replica's segments do not begin at that offset, all of the segment counts
+    that holds it. A replica that no agent observes may have more on its disk, so this is the most in any case.
+
+    Args:
+        partition: the number of each log's partition, less than ``count``.
+    """
+    safe = np.full(count, NOT_KNOWN, np.int64)
+    np.maximum.at(safe, partition, np.where(points.known, np.minimum(points.begin, np.maximum(end, 0)), NOT_KNOWN))
+    order = np.lexsort((points.begin, end, partition))
+    last = order[np.append(partition[order][1:] != partition[order][:-1], True)] if len(order) else order
+    longest = np.zeros(len(partition), np.bool_)
+    longest[last] = True
+    offset = safe[partition]
+    position = np.where(offset == points.offset, points.position, 0)
+    safest = RecoveryPoints(offset=np.maximum(offset, NO_ENTRY), position=position)
+    above = not_fsynced_bytes(scanned_bytes(segments, safest), safest, end)
+    found = np.full(count, NOT_KNOWN, np.int64)
+    found[partition[longest]] = np.where(offset[longest] < 0, NOT_KNOWN, above[longest])
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,35 +112,6 @@ class LogSegments:
         return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RecoveryPoints:
-    """Where each log is known to be on disk.
-
-    ``offset``: the first one that is not, `NO_ENTRY`, or smaller if it is not known. ``position``: so many bytes of the segment that holds
-    it lie below it, at least; 0 where that is not known.
-    """
-
-    offset: Longs
-    position: Longs
-
-    @property
-    def known(self) -> Flags:
-        """Whether a start would find what is known here."""
-        known: Flags = self.offset >= NO_ENTRY
-        return known
-
-    @property
-    def begin(self) -> Longs:
-        """The offset from which on a start reads."""
-        return np.maximum(self.offset, 0)
-
-
-def scanned_bytes(segments: LogSegments, points: RecoveryPoints) -> Longs:
-    """Bytes of each log that a start after a crash reads, `NOT_KNOWN` where the recovery point is not known."""
-    found: Longs = np.where(points.known, segments.bytes_from(segments.holding(points.begin)), NOT_KNOWN)
-    return found
-
-
 def not_fsynced_bytes(scanned: Longs, points: RecoveryPoints, end: Longs) -> Longs:
     """The most bytes of each log that may be in the page cache alone, `NOT_KNOWN` where the recovery point is not known.
 
@@ -103,28 +124,9 @@ def not_fsynced_bytes(scanned: Longs, points: RecoveryPoints, end: Longs) -> Lon
     return found
 
 
-def on_no_disk_bytes(segments: LogSegments, points: RecoveryPoints, end: Longs, partition: Longs, count: int) -> Longs:
-    """The most bytes of each partition that are on no disk of any replica, `NOT_KNOWN` where no replica's recovery point is known.
-
-    Records below the largest recovery point are on one disk. Those above it are measured on the replica whose log is the longest:
-    another one may lack records that are only there. Where that replica's segments do not begin at that offset, all of the segment counts
-    that holds it. A replica that no agent observes may have more on its disk, so this is the most in any case.
-
-    Args:
-        partition: the number of each log's partition, less than ``count``.
-    """
-    safe = np.full(count, NOT_KNOWN, np.int64)
-    np.maximum.at(safe, partition, np.where(points.known, np.minimum(points.begin, np.maximum(end, 0)), NOT_KNOWN))
-    order = np.lexsort((points.begin, end, partition))
-    last = order[np.append(partition[order][1:] != partition[order][:-1], True)] if len(order) else order
-    longest = np.zeros(len(partition), np.bool_)
-    longest[last] = True
-    offset = safe[partition]
-    position = np.where(offset == points.offset, points.position, 0)
-    safest = RecoveryPoints(offset=np.maximum(offset, NO_ENTRY), position=position)
-    above = not_fsynced_bytes(scanned_bytes(segments, safest), safest, end)
-    found = np.full(count, NOT_KNOWN, np.int64)
-    found[partition[longest]] = np.where(offset[longest] < 0, NOT_KNOWN, above[longest])
+def scanned_bytes(segments: LogSegments, points: RecoveryPoints) -> Longs:
+    """Bytes of each log that a start after a crash reads, `NOT_KNOWN` where the recovery point is not known."""
+    found: Longs = np.where(points.known, segments.bytes_from(segments.holding(points.begin)), NOT_KNOWN)
     return found
 
 

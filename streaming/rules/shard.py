@@ -1,5 +1,7 @@
 """Folds one micro-batch of one shard: ordinary logs by columns, all others row by row. The result is the same either way."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
@@ -32,6 +34,13 @@ _STATE_NAMES = [name for name in STATES.names if name != CHANGE]
 _STATE_VALUES = attrgetter(*_STATE_NAMES)
 
 
+def fold_shard(shard: int, before: ShardState, packs: Iterable[bytes], *, cut: Cut, overwritten_from: From) -> FoldResult:
+    """Fold packed rows of `EVENTS`. For the arguments see `ShardFold`."""
+    batches = [unpack_rows(packed, EVENTS) for packed in packs]
+    fold = fold_by_rows if sum(map(len, batches)) < FEW and not any(map(_recalls, batches)) else fold_by_columns
+    return fold(shard, before, batches, cut=cut, overwritten_from=overwritten_from)
+
+
 @dataclass(frozen=True, slots=True)
 class FoldResult:
     """The result of a micro-batch.
@@ -47,13 +56,6 @@ class FoldResult:
     changed_rows: bytes | None
 
 
-def fold_shard(shard: int, before: ShardState, packs: Iterable[bytes], *, cut: Cut, overwritten_from: From) -> FoldResult:
-    """Fold packed rows of `EVENTS`. For the arguments see `ShardFold`."""
-    batches = [unpack_rows(packed, EVENTS) for packed in packs]
-    fold = fold_by_rows if sum(map(len, batches)) < FEW and not any(map(_recalls, batches)) else fold_by_columns
-    return fold(shard, before, batches, cut=cut, overwritten_from=overwritten_from)
-
-
 def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> FoldResult:
     """Fold with a value for every row and for every log that is touched."""
     _open_lists(before, batches)
@@ -65,6 +67,35 @@ def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatc
     stays = not fold.touched and fold.marks == before.marks
     value = None if stays else before.updated(fold.touched, fold.marks)
     return FoldResult(value, _lists(before, value), pack_rows(state_rows(changes)) if changes else None)
+
+
+def _open_lists(state: ShardState, batches: Iterable[pa.RecordBatch]) -> None:
+    """Open the lists if needed. This has to be done before any log is loaded, because loaded logs do not get their list later."""
+    lists = (rows["segments"].null_count < len(rows) or pc.any(pc.is_in(rows["kind"], value_set=_OF_LISTS)).as_py() for rows in batches)
+    if any(lists):
+        state.lists.open()
+
+
+def event_rows(rows: pa.RecordBatch) -> Iterator[EventRow]:
+    """Return each row of `EVENTS` as a value."""
+    columns = {name: values_of(rows[name]) for name in _FIELDS}
+    columns["kind"] = list(map(Kind, columns["kind"]))
+    return (EventRow(*values) for values in zip(*columns.values(), strict=True))
+
+
+def _lists(state: ShardState, value: bytes | None) -> bytes | None:
+    return state.lists.value() if value is not None and state.lists.changed else None
+
+
+def state_rows(changes: Sequence[LogChange]) -> pa.RecordBatch:
+    """Return changes as rows of `STATES`, at least one."""
+    columns = zip(*(_STATE_VALUES(changed.state) for changed in changes), strict=True)
+    values = dict(zip(_STATE_NAMES, columns, strict=True)) | {CHANGE: [str(changed.change) for changed in changes]}
+    return pa.RecordBatch.from_arrays([pa.array(values[each.name], each.type) for each in STATES], schema=STATES)
+
+
+def _recalls(rows: pa.RecordBatch) -> bool:
+    return bool(pc.any(pc.equal(rows["kind"], str(Kind.RECALL))).as_py())
 
 
 def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> FoldResult:
@@ -96,37 +127,8 @@ def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordB
     return FoldResult(value, _lists(before, value), _packed(batches))
 
 
-def _lists(state: ShardState, value: bytes | None) -> bytes | None:
-    return state.lists.value() if value is not None and state.lists.changed else None
-
-
-def _open_lists(state: ShardState, batches: Iterable[pa.RecordBatch]) -> None:
-    """Open the lists if needed. This has to be done before any log is loaded, because loaded logs do not get their list later."""
-    lists = (rows["segments"].null_count < len(rows) or pc.any(pc.is_in(rows["kind"], value_set=_OF_LISTS)).as_py() for rows in batches)
-    if any(lists):
-        state.lists.open()
-
-
-def _recalls(rows: pa.RecordBatch) -> bool:
-    return bool(pc.any(pc.equal(rows["kind"], str(Kind.RECALL))).as_py())
-
-
 def _packed(batches: Sequence[pa.RecordBatch]) -> bytes | None:
     if not batches:
         return None
     (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return pack_rows(batch)
-
-
-def event_rows(rows: pa.RecordBatch) -> Iterator[EventRow]:
-    """Return each row of `EVENTS` as a value."""
-    columns = {name: values_of(rows[name]) for name in _FIELDS}
-    columns["kind"] = list(map(Kind, columns["kind"]))
-    return (EventRow(*values) for values in zip(*columns.values(), strict=True))
-
-
-def state_rows(changes: Sequence[LogChange]) -> pa.RecordBatch:
-    """Return changes as rows of `STATES`, at least one."""
-    columns = zip(*(_STATE_VALUES(changed.state) for changed in changes), strict=True)
-    values = dict(zip(_STATE_NAMES, columns, strict=True)) | {CHANGE: [str(changed.change) for changed in changes]}
-    return pa.RecordBatch.from_arrays([pa.array(values[each.name], each.type) for each in STATES], schema=STATES)

@@ -5,6 +5,8 @@ Layout: a byte with the version, then an Arrow IPC stream with a row for every l
 (`streaming.rules.shard_state`). A column more needs no other version: a state without it has the default.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,98 +24,17 @@ from streaming.errors import CheckpointError
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogState
 
-# --- the lists of segments of a shard's logs. They are a separate value of the state, read and written only when a list changes. Layout: a
-# byte with the version, then an Arrow IPC stream with a row for every log whose segments are known.
-
-
 _VERSION = 1
 _SCHEMA = pa.schema([*KEY_COLUMNS, ("segments", pa.binary())])
 
-
-def check_version(what: str, version: int, read: int) -> None:
-    """Refuse a part of the state that another version has written. Raises CheckpointError: it is of another version."""
-    if version != read:
-        raise CheckpointError(
-            f"the checkpoint's {what}: version {version}, this segtail reads {read}: use the segtail that wrote it, "
-            "or name another checkpoint to begin from scratch"
-        )
-
-
-class SegmentLists:
-    """The known segments of each log by its key: packed `streaming.common.rows.SEGMENTS`.
-
-    Args:
-        value: returns an earlier result of `value`, None if there is none yet. It is called at most once, and only if a list is needed.
-    """
-
-    def __init__(self, value: Callable[[], bytes | None]) -> None:
-        self._value = value
-        self._lists: dict[LogKey, bytes] | None = None
-        self.changed = False
-        """Whether the value has changed and has to be stored."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the lists were read. Until then no log's list is known, and none can change."""
-        return self._lists is not None
-
-    def open(self) -> dict[LogKey, bytes]:
-        """Read the lists, unless that was done already. Raises CheckpointError: they were written by another version."""
-        if self._lists is None:
-            self._lists = _opened(self._value())
-        return self._lists
-
-    def put(self, key: LogKey, segments: bytes | None) -> None:
-        """Replace the list of a log; None: it has none."""
-        lists = self.open()
-        if lists.get(key) == segments:
-            return
-        self.changed = True
-        if segments is None:
-            del lists[key]
-        else:
-            lists[key] = segments
-
-    def value(self) -> bytes:
-        """The value to store."""
-        lists = self.open()
-        arrays = [*key_arrays(lists), pa.array(lists.values(), pa.binary())]
-        sink = pa.BufferOutputStream()
-        sink.write(bytes([_VERSION]))
-        with pa.ipc.new_stream(sink, _SCHEMA) as writer:
-            writer.write_table(pa.Table.from_arrays(arrays, schema=_SCHEMA))
-        return bytes(memoryview(sink.getvalue()))
-
-
-def _opened(value: bytes | None) -> dict[LogKey, bytes]:
-    if value is None:
-        return {}
-    check_version("lists of segments", value[0], _VERSION)
-    table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
-    *keys, lists = (table[name].to_pylist() for name in _SCHEMA.names)
-    return dict(zip(map(LogKey, *keys), lists, strict=True))
-
-
 _STATE_VERSION = 6
+
 SCHEMA = pa.schema([each for each in columns_of(LogState) if each.name != "segments"])
 """The columns of the table: all of a `LogState` except its list of segments."""
 
 _MARKS = b"marks"
 _NAMES: list[str] = SCHEMA.names
 _VALUES = attrgetter(*_NAMES)  # a plain tuple: dataclasses.asdict copies deeply and costs more than the fold
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplacedLogs:
-    """The new values of some logs after a micro-batch.
-
-    Args:
-        logs: rows of `SCHEMA`.
-        places: their indexes in the state's table.
-    """
-
-    logs: pa.Table
-    places: NDArray[np.int64]
 
 
 class ShardState:
@@ -136,7 +57,7 @@ class ShardState:
         self._loaded: dict[LogKey, LogState | None] = {}
         self._every: dict[LogKey, int] | None = None
 
-    def after(self, value: bytes) -> "ShardState":
+    def after(self, value: bytes) -> ShardState:
         """The state for a value that `updated` made from this one, with the same lists of segments."""
         made = ShardState(value)
         made.lists = self.lists
@@ -217,17 +138,19 @@ class ShardState:
         return self._every
 
 
-def _spelled(rows: pa.Table | pa.RecordBatch) -> pa.Array:
-    """The key of each row as one text; the length of the topic separates it from the topic's id."""
-    numbers = [pc.cast(column, pa.string()) for column in (rows["broker"], rows["partition"], pc.binary_length(rows["topic"]))]
-    spelled = pc.binary_join_element_wise(*numbers, pc.binary_join_element_wise(rows["topic"], rows["topic_id"], ""), "/")
-    return spelled.combine_chunks() if isinstance(spelled, pa.ChunkedArray) else spelled
-
-
 def _open(value: bytes) -> pa.Table:
     check_version("state", value[0], _STATE_VERSION)
     table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
     return table if table.schema.equals(SCHEMA) else _with_defaults(table)
+
+
+def check_version(what: str, version: int, read: int) -> None:
+    """Refuse a part of the state that another version has written. Raises CheckpointError: it is of another version."""
+    if version != read:
+        raise CheckpointError(
+            f"the checkpoint's {what}: version {version}, this segtail reads {read}: use the segtail that wrote it, "
+            "or name another checkpoint to begin from scratch"
+        )
 
 
 def _with_defaults(table: pa.Table) -> pa.Table:
@@ -239,6 +162,93 @@ def _with_defaults(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=SCHEMA.with_metadata(table.schema.metadata))
 
 
+class SegmentLists:
+    """The known segments of each log by its key: packed `streaming.common.rows.SEGMENTS`.
+
+    The lists of segments of a shard's logs. They are a separate value of the state, read and written only when a list changes.
+    Layout: a byte with the version, then an Arrow IPC stream with a row for every log whose segments are known.
+
+    Args:
+        value: returns an earlier result of `value`, None if there is none yet. It is called at most once, and only if a list is needed.
+    """
+
+    def __init__(self, value: Callable[[], bytes | None]) -> None:
+        self._value = value
+        self._lists: dict[LogKey, bytes] | None = None
+        self.changed = False
+        """Whether the value has changed and has to be stored."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the lists were read. Until then no log's list is known, and none can change."""
+        return self._lists is not None
+
+    def open(self) -> dict[LogKey, bytes]:
+        """Read the lists, unless that was done already. Raises CheckpointError: they were written by another version."""
+        if self._lists is None:
+            self._lists = _opened(self._value())
+        return self._lists
+
+    def put(self, key: LogKey, segments: bytes | None) -> None:
+        """Replace the list of a log; None: it has none."""
+        lists = self.open()
+        if lists.get(key) == segments:
+            return
+        self.changed = True
+        if segments is None:
+            del lists[key]
+        else:
+            lists[key] = segments
+
+    def value(self) -> bytes:
+        """The value to store."""
+        lists = self.open()
+        arrays = [*key_arrays(lists), pa.array(lists.values(), pa.binary())]
+        sink = pa.BufferOutputStream()
+        sink.write(bytes([_VERSION]))
+        with pa.ipc.new_stream(sink, _SCHEMA) as writer:
+            writer.write_table(pa.Table.from_arrays(arrays, schema=_SCHEMA))
+        return bytes(memoryview(sink.getvalue()))
+
+
+def _opened(value: bytes | None) -> dict[LogKey, bytes]:
+    if value is None:
+        return {}
+    check_version("lists of segments", value[0], _VERSION)
+    table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
+    *keys, lists = (table[name].to_pylist() for name in _SCHEMA.names)
+    return dict(zip(map(LogKey, *keys), lists, strict=True))
+
+
+def _spelled(rows: pa.Table | pa.RecordBatch) -> pa.Array:
+    """The key of each row as one text; the length of the topic separates it from the topic's id."""
+    numbers = [pc.cast(column, pa.string()) for column in (rows["broker"], rows["partition"], pc.binary_length(rows["topic"]))]
+    spelled = pc.binary_join_element_wise(*numbers, pc.binary_join_element_wise(rows["topic"], rows["topic_id"], ""), "/")
+    return spelled.combine_chunks() if isinstance(spelled, pa.ChunkedArray) else spelled
+
+
+def _tuples(table: pa.Table, names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(values_of(table[name]) for name in names), strict=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplacedLogs:
+    """The new values of some logs after a micro-batch.
+
+    Args:
+        logs: rows of `SCHEMA`.
+        places: their indexes in the state's table.
+    """
+
+    logs: pa.Table
+    places: NDArray[np.int64]
+
+
+def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
+    columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
+    return pa.Table.from_arrays([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
 def _encoded(table: pa.Table, marks: Mapping[str, Mark]) -> bytes:
     metadata = {_MARKS: json.dumps({agent: [mark.journal, mark.seq] for agent, mark in marks.items()})}
     table = table.combine_chunks().replace_schema_metadata(metadata)
@@ -247,12 +257,3 @@ def _encoded(table: pa.Table, marks: Mapping[str, Mark]) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(memoryview(sink.getvalue()))
-
-
-def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
-    columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
-    return pa.Table.from_arrays([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
-
-
-def _tuples(table: pa.Table, names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(values_of(table[name]) for name in names), strict=True)

@@ -6,6 +6,8 @@ now on go in the same way; there the average is taken, so that a log counts as i
 Compaction frees an amount that is not known before. So a compacted log is taken as growing or as not growing, by the caller's choice.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +16,6 @@ from streaming.common.arrays import Flags, Floats, Longs
 from streaming.rules.retention_rule import Growth, SegmentColumns
 
 NEVER = np.inf
-
-# --- how fast logs grow, from the times of their own segments: what was appended before anybody watched is known in no other way.
-
 
 WINDOW_MS = 86_400_000
 """Growth is that of the last day: a shorter time would not contain the night."""
@@ -40,6 +39,177 @@ _STAMPED_AT_ONCE_MS, _STAMPED_WITHIN_MS = 5_000, 60_000
 stamps are as far apart as its writes."""
 
 _CLOCK_END = (1 << 42) - 1  # the year 2109: times above it are cut to it, so that a log's number fits above them
+
+HORIZON_MS = 366 * 86_400_000
+"""The end of the outlook: no growth stays the same for longer."""
+
+MOVE_MS = 86_400_000
+"""So long nothing of a log is deleted that moves to another log dir: when the move ends is not known, and the disk may fill before."""
+
+
+def outlook_of(
+    logs: SegmentColumns,
+    growth: Floats,
+    active_first_ms: Longs,
+    now_ms: int,
+    *,
+    compacted_grow: bool = False,
+    until: Floats | None = None,
+) -> Outlook:
+    """The future of logs that grow as they did.
+
+    Everything is taken as replicated by the time at which it may go, and as copied to remote storage if it has to be.
+
+    Args:
+        growth: bytes a millisecond, nan if it is not known.
+        active_first_ms: the largest time of the first batch of each active segment, -1 if that is not known.
+        compacted_grow: logs that are compacted and not deleted grow as if nothing were ever compacted; else they stay as they are.
+        until: when each log grows no more, as far as is foretold; None if they all go on.
+    """
+    deletes = logs.limit("deletes") > 0
+    pace = np.where(np.isnan(growth), 0.0, growth)
+    if not compacted_grow:
+        pace = np.where((logs.limit("compacts") > 0) & ~deletes, 0.0, pace)
+    if not len(pace):
+        nothing = np.empty(0)
+        return Outlook(gone=nothing, present=nothing, appended=nothing, appended_gone=nothing, growth=pace, level=nothing, owner=logs.owner)
+    rolled, fill = _rolls(logs, pace, active_first_ms, now_ms)
+    timed = np.where(deletes & (logs.limit("retention_ms") >= 0), logs.limit("retention_ms"), NEVER)
+    sized = np.where(deletes & (logs.limit("retention_bytes") >= 0), logs.limit("retention_bytes"), NEVER)
+    gone = _gone(logs, timed, sized, pace, rolled, now_ms)
+    appended_gone = gone[logs.last]
+    gone[logs.last] = np.where(_goes_at_once(logs, timed, sized, now_ms), float(now_ms), appended_gone)
+    late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
+    checked = np.where(logs.moving, now_ms + MOVE_MS, now_ms)
+    return Outlook(
+        gone=np.maximum(gone, checked[logs.owner]) + late[logs.owner],
+        present=logs.size.astype(np.float64),
+        appended=pace * np.maximum(rolled - now_ms, 0.0),
+        appended_gone=np.maximum(appended_gone, checked) + late,
+        growth=pace,
+        level=np.minimum(np.where(pace > 0, np.maximum(appended_gone, checked) + fill / 2, NEVER), NEVER if until is None else until),
+        owner=logs.owner,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outlook:
+    """The future of some logs. Times are Unix milliseconds, `NEVER` for what does not come.
+
+    How fast logs grow, from the times of their own segments: what was appended before anybody watched is known in no other way.
+
+    Of each segment: ``gone`` is when its space is free at the latest, ``present`` the bytes that are there now and free then. Of each log:
+    ``appended`` are the bytes that come to its active segment before that is rolled, ``appended_gone`` when they are free, ``growth`` is in
+    bytes a millisecond, 0 where it is not known, and ``level`` from when on as much is deleted as is appended, or no growth is foretold.
+    """
+
+    gone: Floats
+    present: Floats
+    appended: Floats
+    appended_gone: Floats
+    growth: Floats
+    level: Floats
+    owner: Longs
+
+    def freed_by(self, at_ms: float) -> Floats:
+        """The bytes of each log's present segments that are free by then."""
+        found: Floats = np.bincount(self.owner, self.present * (self.gone <= at_ms), minlength=len(self.growth))  # type: ignore[assignment]
+        return found
+
+    def deleted_again_by(self, at_ms: float, now_ms: int) -> Floats:
+        """The bytes of each log that are appended from now on and are free again by then: after ``level`` as many as come."""
+        rolled = np.where(self.appended_gone <= np.minimum(at_ms, self.level), self.appended, 0.0)
+        return np.minimum(rolled + self.growth * np.clip(at_ms - self.level, 0.0, None), self.growth * (at_ms - now_ms))
+
+    def full_at(self, logs: Flags, free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0, others: float = 0.0) -> float:
+        """When a file system with so many free bytes is full, `NEVER` if not within `HORIZON_MS`.
+
+        Args:
+            logs: those that lie on it.
+            waiting: the bytes there that are deleted and only have to be unlinked, which they are by ``unlinked_ms``.
+            others: the bytes that others take there in a millisecond.
+        """
+        if free <= 0:
+            return float(now_ms)
+        segments = np.flatnonzero(logs[self.owner] & np.isfinite(self.gone))
+        rolled = np.flatnonzero(logs & np.isfinite(self.appended_gone))
+        levels = np.flatnonzero(logs & np.isfinite(self.level))
+        times = np.concatenate([self.gone[segments], self.appended_gone[rolled], self.level[levels], [unlinked_ms, now_ms + HORIZON_MS]])
+        times = np.maximum(times, now_ms)
+        drops = np.concatenate([self.present[segments], self.appended[rolled], np.zeros(len(levels)), [waiting, 0.0]])
+        slows = np.concatenate([np.zeros(len(segments) + len(rolled)), self.growth[levels], [0.0, 0.0]])
+        order = np.argsort(times, kind="stable")
+        times, drops, slows = times[order], drops[order], slows[order]
+        pace = others + float(self.growth[logs].sum()) - np.concatenate([[0.0], np.cumsum(slows)[:-1]])  # up to each of the times
+        grown = np.cumsum(pace * np.diff(times, prepend=now_ms))
+        before = grown - np.concatenate([[0.0], np.cumsum(drops)[:-1]])  # right before each of them
+        over = np.flatnonzero((before >= free) & (times <= now_ms + HORIZON_MS))
+        if not len(over):
+            return NEVER
+        at = int(over[0])
+        return float(times[at] - (before[at] - free) / max(pace[at], 1e-12))
+
+
+def _rolls(logs: SegmentColumns, pace: Floats, active_first_ms: Longs, now_ms: int) -> tuple[Floats, Floats]:
+    """When each active segment is rolled (`now_ms` if its log does not grow), and how long a segment is filled."""
+    segment_bytes, segment_ms = logs.limit("segment_bytes"), logs.limit("roll_ms").astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        full = np.where(pace > 0, np.maximum(segment_bytes - logs.size[logs.last], 0) / pace, NEVER)
+        fill = np.where(pace > 0, np.minimum(segment_bytes / pace, segment_ms), 0.0)
+    aged = np.where(active_first_ms >= 0, active_first_ms + segment_ms - now_ms, segment_ms)
+    return np.where(pace > 0, now_ms + np.maximum(np.minimum(full, aged), 0.0), float(now_ms)), fill
+
+
+def _gone(logs: SegmentColumns, timed: Floats, sized: Floats, pace: Floats, rolled: Floats, now_ms: int) -> Floats:
+    """When the rule lets each segment go: a size, or its time once those before it are gone, or the log start."""
+    owner, last = logs.owner, logs.last
+    below = ~logs.active & (logs.following <= logs.log_start[owner])  # they hold up nothing
+    own = np.where(below, 0.0, np.clip(logs.largest, 0, _CLOCK_END))
+    own[last] = np.where(pace > 0, np.maximum(own[last], np.minimum(rolled, _CLOCK_END)), own[last])
+    expires = own + timed[owner] + 1
+    prefix = running_max(own.astype(np.int64), owner) + timed[owner] + 1
+    after = logs.before[last + 1][owner] - logs.before[1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        until = np.where(pace[owner] > 0, (sized[owner] - after) / pace[owner], NEVER)
+    surplus = np.where(after >= sized[owner], float(now_ms), now_ms + until)
+    surplus[last] = np.where(pace > 0, rolled + _ratio(sized, pace), np.where(sized == 0, float(now_ms), NEVER))
+    both = np.isfinite(timed) & np.isfinite(sized)
+    gone = np.where(np.isfinite(sized)[owner], np.minimum(surplus, prefix), prefix)
+    _after_size(logs, np.flatnonzero(both), surplus, expires, gone)
+    gone = np.where(below, float(now_ms), gone)
+    empty = (logs.size[last] == 0) & (pace <= 0)  # an empty active segment never goes
+    gone[last] = np.where(empty, NEVER, gone[last])
+    return gone
+
+
+def running_max(values: Longs, owner: Longs) -> Longs:
+    """The largest value of each log's segments up to each of them; values from 0 on."""
+    shift = owner << 42
+    found: Longs = np.maximum.accumulate(np.minimum(values, _CLOCK_END) + shift) - shift
+    return found
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found: Floats = np.where(denominator > 0, numerator / np.maximum(denominator, 1e-300), NEVER)
+    return found
+
+
+def _after_size(logs: SegmentColumns, both: Longs, surplus: Floats, expires: Floats, gone: Floats) -> None:
+    """Set when segments of logs with both limits go: time counts for what size has left, and may have taken one that blocked others."""
+    before = np.zeros(len(both))
+    for rank in range(int(logs.count[both].max(initial=0))):
+        there = logs.count[both] > rank
+        at = logs.first[both[there]] + rank
+        gone[at] = np.minimum(surplus[at], np.maximum(before[there], expires[at]))
+        before[there] = gone[at]
+
+
+def _goes_at_once(logs: SegmentColumns, timed: Floats, sized: Floats, now_ms: int) -> Flags:
+    """Which logs' active segments the next check rolls and deletes: nothing was appended for as long as the limit, or no byte may stay."""
+    newest = running_max(np.maximum(logs.largest, 0), logs.owner)[logs.last]
+    found: Flags = (logs.size[logs.last] > 0) & ((newest + timed + 1 <= now_ms) | (sized == 0))
+    return found
 
 
 def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int) -> Floats:
@@ -132,173 +302,3 @@ def mean_rates(logs: SegmentColumns, now_ms: int) -> Floats:
     stopped = idle_ms > np.maximum(filled_ms, logs.limit("check_interval_ms"))
     rates: Floats = np.where(logs.unknown[logs.first] | stopped, 0.0, grown / span)
     return rates
-
-
-def running_max(values: Longs, owner: Longs) -> Longs:
-    """The largest value of each log's segments up to each of them; values from 0 on."""
-    shift = owner << 42
-    found: Longs = np.maximum.accumulate(np.minimum(values, _CLOCK_END) + shift) - shift
-    return found
-
-
-HORIZON_MS = 366 * 86_400_000
-"""The end of the outlook: no growth stays the same for longer."""
-
-MOVE_MS = 86_400_000
-"""So long nothing of a log is deleted that moves to another log dir: when the move ends is not known, and the disk may fill before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outlook:
-    """The future of some logs. Times are Unix milliseconds, `NEVER` for what does not come.
-
-    Of each segment: ``gone`` is when its space is free at the latest, ``present`` the bytes that are there now and free then. Of each log:
-    ``appended`` are the bytes that come to its active segment before that is rolled, ``appended_gone`` when they are free, ``growth`` is in
-    bytes a millisecond, 0 where it is not known, and ``level`` from when on as much is deleted as is appended, or no growth is foretold.
-    """
-
-    gone: Floats
-    present: Floats
-    appended: Floats
-    appended_gone: Floats
-    growth: Floats
-    level: Floats
-    owner: Longs
-
-    def freed_by(self, at_ms: float) -> Floats:
-        """The bytes of each log's present segments that are free by then."""
-        found: Floats = np.bincount(self.owner, self.present * (self.gone <= at_ms), minlength=len(self.growth))  # type: ignore[assignment]
-        return found
-
-    def deleted_again_by(self, at_ms: float, now_ms: int) -> Floats:
-        """The bytes of each log that are appended from now on and are free again by then: after ``level`` as many as come."""
-        rolled = np.where(self.appended_gone <= np.minimum(at_ms, self.level), self.appended, 0.0)
-        return np.minimum(rolled + self.growth * np.clip(at_ms - self.level, 0.0, None), self.growth * (at_ms - now_ms))
-
-    def full_at(self, logs: Flags, free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0, others: float = 0.0) -> float:
-        """When a file system with so many free bytes is full, `NEVER` if not within `HORIZON_MS`.
-
-        Args:
-            logs: those that lie on it.
-            waiting: the bytes there that are deleted and only have to be unlinked, which they are by ``unlinked_ms``.
-            others: the bytes that others take there in a millisecond.
-        """
-        if free <= 0:
-            return float(now_ms)
-        segments = np.flatnonzero(logs[self.owner] & np.isfinite(self.gone))
-        rolled = np.flatnonzero(logs & np.isfinite(self.appended_gone))
-        levels = np.flatnonzero(logs & np.isfinite(self.level))
-        times = np.concatenate([self.gone[segments], self.appended_gone[rolled], self.level[levels], [unlinked_ms, now_ms + HORIZON_MS]])
-        times = np.maximum(times, now_ms)
-        drops = np.concatenate([self.present[segments], self.appended[rolled], np.zeros(len(levels)), [waiting, 0.0]])
-        slows = np.concatenate([np.zeros(len(segments) + len(rolled)), self.growth[levels], [0.0, 0.0]])
-        order = np.argsort(times, kind="stable")
-        times, drops, slows = times[order], drops[order], slows[order]
-        pace = others + float(self.growth[logs].sum()) - np.concatenate([[0.0], np.cumsum(slows)[:-1]])  # up to each of the times
-        grown = np.cumsum(pace * np.diff(times, prepend=now_ms))
-        before = grown - np.concatenate([[0.0], np.cumsum(drops)[:-1]])  # right before each of them
-        over = np.flatnonzero((before >= free) & (times <= now_ms + HORIZON_MS))
-        if not len(over):
-            return NEVER
-        at = int(over[0])
-        return float(times[at] - (before[at] - free) / max(pace[at], 1e-12))
-
-
-def outlook_of(
-    logs: SegmentColumns,
-    growth: Floats,
-    active_first_ms: Longs,
-    now_ms: int,
-    *,
-    compacted_grow: bool = False,
-    until: Floats | None = None,
-) -> Outlook:
-    """The future of logs that grow as they did.
-
-    Everything is taken as replicated by the time at which it may go, and as copied to remote storage if it has to be.
-
-    Args:
-        growth: bytes a millisecond, nan if it is not known.
-        active_first_ms: the largest time of the first batch of each active segment, -1 if that is not known.
-        compacted_grow: logs that are compacted and not deleted grow as if nothing were ever compacted; else they stay as they are.
-        until: when each log grows no more, as far as is foretold; None if they all go on.
-    """
-    deletes = logs.limit("deletes") > 0
-    pace = np.where(np.isnan(growth), 0.0, growth)
-    if not compacted_grow:
-        pace = np.where((logs.limit("compacts") > 0) & ~deletes, 0.0, pace)
-    if not len(pace):
-        nothing = np.empty(0)
-        return Outlook(gone=nothing, present=nothing, appended=nothing, appended_gone=nothing, growth=pace, level=nothing, owner=logs.owner)
-    rolled, fill = _rolls(logs, pace, active_first_ms, now_ms)
-    timed = np.where(deletes & (logs.limit("retention_ms") >= 0), logs.limit("retention_ms"), NEVER)
-    sized = np.where(deletes & (logs.limit("retention_bytes") >= 0), logs.limit("retention_bytes"), NEVER)
-    gone = _gone(logs, timed, sized, pace, rolled, now_ms)
-    appended_gone = gone[logs.last]
-    gone[logs.last] = np.where(_goes_at_once(logs, timed, sized, now_ms), float(now_ms), appended_gone)
-    late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
-    checked = np.where(logs.moving, now_ms + MOVE_MS, now_ms)
-    return Outlook(
-        gone=np.maximum(gone, checked[logs.owner]) + late[logs.owner],
-        present=logs.size.astype(np.float64),
-        appended=pace * np.maximum(rolled - now_ms, 0.0),
-        appended_gone=np.maximum(appended_gone, checked) + late,
-        growth=pace,
-        level=np.minimum(np.where(pace > 0, np.maximum(appended_gone, checked) + fill / 2, NEVER), NEVER if until is None else until),
-        owner=logs.owner,
-    )
-
-
-def _goes_at_once(logs: SegmentColumns, timed: Floats, sized: Floats, now_ms: int) -> Flags:
-    """Which logs' active segments the next check rolls and deletes: nothing was appended for as long as the limit, or no byte may stay."""
-    newest = running_max(np.maximum(logs.largest, 0), logs.owner)[logs.last]
-    found: Flags = (logs.size[logs.last] > 0) & ((newest + timed + 1 <= now_ms) | (sized == 0))
-    return found
-
-
-def _rolls(logs: SegmentColumns, pace: Floats, active_first_ms: Longs, now_ms: int) -> tuple[Floats, Floats]:
-    """When each active segment is rolled (`now_ms` if its log does not grow), and how long a segment is filled."""
-    segment_bytes, segment_ms = logs.limit("segment_bytes"), logs.limit("roll_ms").astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        full = np.where(pace > 0, np.maximum(segment_bytes - logs.size[logs.last], 0) / pace, NEVER)
-        fill = np.where(pace > 0, np.minimum(segment_bytes / pace, segment_ms), 0.0)
-    aged = np.where(active_first_ms >= 0, active_first_ms + segment_ms - now_ms, segment_ms)
-    return np.where(pace > 0, now_ms + np.maximum(np.minimum(full, aged), 0.0), float(now_ms)), fill
-
-
-def _gone(logs: SegmentColumns, timed: Floats, sized: Floats, pace: Floats, rolled: Floats, now_ms: int) -> Floats:
-    """When the rule lets each segment go: a size, or its time once those before it are gone, or the log start."""
-    owner, last = logs.owner, logs.last
-    below = ~logs.active & (logs.following <= logs.log_start[owner])  # they hold up nothing
-    own = np.where(below, 0.0, np.clip(logs.largest, 0, _CLOCK_END))
-    own[last] = np.where(pace > 0, np.maximum(own[last], np.minimum(rolled, _CLOCK_END)), own[last])
-    expires = own + timed[owner] + 1
-    prefix = running_max(own.astype(np.int64), owner) + timed[owner] + 1
-    after = logs.before[last + 1][owner] - logs.before[1:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        until = np.where(pace[owner] > 0, (sized[owner] - after) / pace[owner], NEVER)
-    surplus = np.where(after >= sized[owner], float(now_ms), now_ms + until)
-    surplus[last] = np.where(pace > 0, rolled + _ratio(sized, pace), np.where(sized == 0, float(now_ms), NEVER))
-    both = np.isfinite(timed) & np.isfinite(sized)
-    gone = np.where(np.isfinite(sized)[owner], np.minimum(surplus, prefix), prefix)
-    _after_size(logs, np.flatnonzero(both), surplus, expires, gone)
-    gone = np.where(below, float(now_ms), gone)
-    empty = (logs.size[last] == 0) & (pace <= 0)  # an empty active segment never goes
-    gone[last] = np.where(empty, NEVER, gone[last])
-    return gone
-
-
-def _after_size(logs: SegmentColumns, both: Longs, surplus: Floats, expires: Floats, gone: Floats) -> None:
-    """Set when segments of logs with both limits go: time counts for what size has left, and may have taken one that blocked others."""
-    before = np.zeros(len(both))
-    for rank in range(int(logs.count[both].max(initial=0))):
-        there = logs.count[both] > rank
-        at = logs.first[both[there]] + rank
-        gone[at] = np.minimum(surplus[at], np.maximum(before[there], expires[at]))
-        before[there] = gone[at]
-
-
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found: Floats = np.where(denominator > 0, numerator / np.maximum(denominator, 1e-300), NEVER)
-    return found

@@ -45,9 +45,6 @@ class TransactionOutcome:
     duration_buckets: tuple[int, ...] = (0,) * (len(TRANSACTION_SECONDS_BOUNDS) + 1)
 
 
-NOTHING_ENDED = TransactionOutcome()
-
-
 def advance(transactions: Transactions, steps: Steps, appended_before: int) -> tuple[Transactions, TransactionOutcome]:
     """Add a range that begins at the end of the log so far.
 
@@ -79,18 +76,7 @@ def advance(transactions: Transactions, steps: Steps, appended_before: int) -> t
     return _with(transactions, concerned, before, runs), outcome
 
 
-def _with(transactions: Transactions, concerned: NDArray[np.intp], before: NDArray[np.intp], runs: Transactions) -> Transactions:
-    old = before < len(concerned)
-    changed = transactions.copy()
-    changed[concerned[before[old]]] = runs.compress(old)  # a transaction keeps its first offset, and so its index
-    new = runs.compress(~old)
-    if not len(new):
-        return changed
-    new = new.take(np.argsort(new["first_offset"]))
-    changed = np.concatenate([changed, new])
-    if len(transactions) and new["first_offset"][0] < transactions["first_offset"][-1]:  # from a snapshot: not the last to begin
-        changed = changed.take(np.argsort(changed["first_offset"], kind="stable"))
-    return changed
+NOTHING_ENDED = TransactionOutcome()
 
 
 def _concerned(transactions: Transactions, producer_ids: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -144,6 +130,20 @@ def _outcome(after: Transactions, ended_ms: NDArray[np.int64], empty_markers: in
         duration_ms=int(durations.sum()),
         duration_buckets=tuple(buckets.tolist()),
     )
+
+
+def _with(transactions: Transactions, concerned: NDArray[np.intp], before: NDArray[np.intp], runs: Transactions) -> Transactions:
+    old = before < len(concerned)
+    changed = transactions.copy()
+    changed[concerned[before[old]]] = runs.compress(old)  # a transaction keeps its first offset, and so its index
+    new = runs.compress(~old)
+    if not len(new):
+        return changed
+    new = new.take(np.argsort(new["first_offset"]))
+    changed = np.concatenate([changed, new])
+    if len(transactions) and new["first_offset"][0] < transactions["first_offset"][-1]:  # from a snapshot: not the last to begin
+        changed = changed.take(np.argsort(changed["first_offset"], kind="stable"))
+    return changed
 
 
 def truncated(transactions: Transactions, offset: int, cut_bytes: int) -> Transactions:

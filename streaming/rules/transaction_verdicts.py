@@ -9,6 +9,8 @@ reported while it cannot be known. While a coordinator's log was not read to its
 transaction's own log was not read to its end, its marker may be there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -30,6 +32,20 @@ NEVER_MS = 2**31 - 1
 PARTITIONS_PER_PRODUCER = 20
 """The most late transactions of one producer that are listed: a stuck transaction is stuck in all of its partitions."""
 
+WINDOW_MS = 1_800_000
+"""So far back it is counted."""
+
+LEAST_SEEN = 10
+"""Of fewer transactions nothing is said: an abort now and then is what transactions are for."""
+
+MOST_OF_THEM = 0.5
+
+PAUSE_MS = 10_000
+"""Two looks are so far apart, at least."""
+
+_MOST_CLIENTS = 10_000
+_ENDS = ("CompleteCommit", "CompleteAbort")
+
 
 class TransactionVerdict(IntEnum):
     """The verdict about an open transaction."""
@@ -46,6 +62,36 @@ class TransactionVerdict(IntEnum):
     def label(self) -> str:
         """The spelling in metrics and tables."""
         return self.name.lower()
+
+
+def claims_of(transactions: OpenTransactions, coordinators: Coordinators) -> Claims:
+    """Find the coordinator's entry for every transaction.
+
+    If all coordinators' logs were read before the data logs, the result is certain: a marker is written before the coordinator marks the
+    transaction as complete. Otherwise the caller has to wait until all were read once more (``certain``, ``awaited``).
+    """
+    item = coordinators.find(transactions.producer_id)
+    known = item >= 0
+    state = np.full(len(item), NO_STATE, np.int64)
+    state[known] = coordinators.state[item[known]]
+    may_end = np.where((state == ONGOING) | (state == PREPARE_COMMIT) | (state == PREPARE_ABORT), item, -1)
+    covered = coordinators.takes_part(may_end, transactions.partition)
+    coordinator_ms, timeout_ms = np.full(len(item), -1, np.int64), np.full(len(item), NEVER_MS, np.int64)
+    coordinator_ms[covered], timeout_ms[covered] = coordinators.start_ms[item[covered]], coordinators.timeout_ms[item[covered]]
+    has_start = coordinator_ms >= 0
+    start_ms = np.where(has_start, coordinator_ms, transactions.start_ms)
+    return Claims(
+        item=item,
+        state=state,
+        covered=covered,
+        start_ms=start_ms,
+        source=np.where(has_start, int(StartSource.COORDINATOR), transactions.source),
+        last_ms=transactions.last_ms,
+        deadline_ms=np.where(timeout_ms == NEVER_MS, np.iinfo(np.int64).max, start_ms + timeout_ms + GRACE_MS),
+        current=coordinators.is_current(item),
+        certain=np.full(len(item), coordinators.complete),
+        awaited=np.zeros(len(item), np.bool_),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,36 +139,6 @@ class Claims:
         return appended
 
 
-def claims_of(transactions: OpenTransactions, coordinators: Coordinators) -> Claims:
-    """Find the coordinator's entry for every transaction.
-
-    If all coordinators' logs were read before the data logs, the result is certain: a marker is written before the coordinator marks the
-    transaction as complete. Otherwise the caller has to wait until all were read once more (``certain``, ``awaited``).
-    """
-    item = coordinators.find(transactions.producer_id)
-    known = item >= 0
-    state = np.full(len(item), NO_STATE, np.int64)
-    state[known] = coordinators.state[item[known]]
-    may_end = np.where((state == ONGOING) | (state == PREPARE_COMMIT) | (state == PREPARE_ABORT), item, -1)
-    covered = coordinators.takes_part(may_end, transactions.partition)
-    coordinator_ms, timeout_ms = np.full(len(item), -1, np.int64), np.full(len(item), NEVER_MS, np.int64)
-    coordinator_ms[covered], timeout_ms[covered] = coordinators.start_ms[item[covered]], coordinators.timeout_ms[item[covered]]
-    has_start = coordinator_ms >= 0
-    start_ms = np.where(has_start, coordinator_ms, transactions.start_ms)
-    return Claims(
-        item=item,
-        state=state,
-        covered=covered,
-        start_ms=start_ms,
-        source=np.where(has_start, int(StartSource.COORDINATOR), transactions.source),
-        last_ms=transactions.last_ms,
-        deadline_ms=np.where(timeout_ms == NEVER_MS, np.iinfo(np.int64).max, start_ms + timeout_ms + GRACE_MS),
-        current=coordinators.is_current(item),
-        certain=np.full(len(item), coordinators.complete),
-        awaited=np.zeros(len(item), np.bool_),
-    )
-
-
 def verdicts(claims: Claims, now_ms: int, hanging_after_ms: int) -> Longs:
     """A `TransactionVerdict` for each transaction at a point in time: the first that holds."""
     ongoing = claims.covered & (claims.state == ONGOING)
@@ -141,8 +157,10 @@ def verdicts(claims: Claims, now_ms: int, hanging_after_ms: int) -> Longs:
     return judged
 
 
-_REPORTED = [TransactionVerdict.HANGING, TransactionVerdict.OVERDUE, TransactionVerdict.TWO_PHASE]
-"""Verdicts beside which an operator does not need to know that the transaction is stuck, too."""
+def _silent(claims: Claims, now_ms: int, after_ms: int) -> Flags:
+    """Which transactions have appended nothing for so long."""
+    flags: Flags = now_ms - claims.appended_ms > after_ms
+    return flags
 
 
 def stuck(claims: Claims, verdict: Longs, now_ms: int, stuck_after_ms: int) -> Flags:
@@ -152,19 +170,8 @@ def stuck(claims: Claims, verdict: Longs, now_ms: int, stuck_after_ms: int) -> F
     return chosen
 
 
-def _silent(claims: Claims, now_ms: int, after_ms: int) -> Flags:
-    """Which transactions have appended nothing for so long."""
-    flags: Flags = now_ms - claims.appended_ms > after_ms
-    return flags
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LateTransactions:
-    """The transactions to list one by one, the most important first, and how many more there are; ``young``: which are not old enough."""
-
-    items: NDArray[np.intp]
-    omitted: int
-    young: Flags
+_REPORTED = [TransactionVerdict.HANGING, TransactionVerdict.OVERDUE, TransactionVerdict.TWO_PHASE]
+"""Verdicts beside which an operator does not need to know that the transaction is stuck, too."""
 
 
 def select_late(
@@ -183,6 +190,15 @@ def select_late(
     return LateTransactions(chosen, len(late) - len(chosen), young)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LateTransactions:
+    """The transactions to list one by one, the most important first, and how many more there are; ``young``: which are not old enough."""
+
+    items: NDArray[np.intp]
+    omitted: int
+    young: Flags
+
+
 def _rank(groups: Longs) -> NDArray[np.intp]:
     """How many items of the same group come before each item."""
     order = np.argsort(groups, kind="stable")
@@ -193,48 +209,14 @@ def _rank(groups: Longs) -> NDArray[np.intp]:
     return ranks
 
 
-# --- which clients abort most of their transactions, by what is seen of their coordinators' entries now and then. Between two looks a
-# client may end many transactions, of which the entry shows the last one. So shares are of those that were seen. How many there were is
-# known where each of them raises the producer's epoch (KIP-890). A client costs memory from the first abort on that is seen.
-
-
-WINDOW_MS = 1_800_000
-"""So far back it is counted."""
-
-LEAST_SEEN = 10
-"""Of fewer transactions nothing is said: an abort now and then is what transactions are for."""
-
-MOST_OF_THEM = 0.5
-
-PAUSE_MS = 10_000
-"""Two looks are so far apart, at least."""
-
-_MOST_CLIENTS = 10_000
-_ENDS = ("CompleteCommit", "CompleteAbort")
-
-
-@dataclass(frozen=True, slots=True)
-class AbortingClient:
-    """A client that has aborted ``aborted`` of the ``seen`` transactions since ``since_ms``; ``per_second`` ended, -1 if not known."""
-
-    transactional_id: str
-    seen: int
-    aborted: int
-    since_ms: int
-    per_second: float = -1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """The end of a transaction that was seen, and how often the producer's epoch had risen since the one before; -1 if not known."""
-
-    at_ms: int
-    aborted: bool
-    epochs: int
-
-
 class AbortingClients:
-    """The ends that were seen lately, of clients that have aborted. Only one thread uses it."""
+    """The ends that were seen lately, of clients that have aborted. Only one thread uses it.
+
+    Which clients abort most of their transactions, by what is seen of their coordinators' entries now and then. Between two looks a
+    client may end many transactions, of which the entry shows the last one. So shares are of those that were seen. How many there
+    were is known where each of them raises the producer's epoch (KIP-890). A client costs memory from the first abort on that is
+    seen.
+    """
 
     def __init__(self) -> None:
         self._looked_ms = self._upto_ms = -1
@@ -271,3 +253,23 @@ class AbortingClients:
                 epochs, seconds = [each.epochs for each in ends[1:]], (ends[-1].at_ms - since_ms) / 1000
                 known = min(epochs) > 0 and now_ms - ends[-1].at_ms <= WINDOW_MS
                 yield AbortingClient(name, len(ends), aborted, since_ms, sum(epochs) / seconds if known and seconds else -1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of a transaction that was seen, and how often the producer's epoch had risen since the one before; -1 if not known."""
+
+    at_ms: int
+    aborted: bool
+    epochs: int
+
+
+@dataclass(frozen=True, slots=True)
+class AbortingClient:
+    """A client that has aborted ``aborted`` of the ``seen`` transactions since ``since_ms``; ``per_second`` ended, -1 if not known."""
+
+    transactional_id: str
+    seen: int
+    aborted: int
+    since_ms: int
+    per_second: float = -1.0

@@ -47,31 +47,6 @@ def elected(state: LogState, row: EventRow, others: Iterable[LogState]) -> list[
     return [after, *superseded]
 
 
-def is_late(state: LogState) -> bool:
-    """Whether a replica, as far as it was read, ends before an unclean election that has been counted."""
-    return state.log_epoch < state.superseded_epoch
-
-
-def learnt(other: LogState, leaders: Iterable[LogState]) -> list[LogState]:
-    """The logs that became leader by an unclean election, updated with what is known about ``other`` now."""
-    return [_with_lost(leader, other) for leader in leaders if leader.unclean_epoch == other.superseded_epoch >= 0]
-
-
-def cut_off(state: LogState, offset: int) -> LogState:
-    """A log that is about to be truncated at ``offset``. It keeps its values before the truncation until the next append.
-
-    A clean election cuts off nothing below the high watermark. A log without a topic id may belong to another topic of the same name.
-    """
-    committed = min(state.high_watermark, state.log_end_offset) - max(offset, state.log_start_offset, 0) if state.topic_id else 0
-    truncated_committed = plus(state.truncated_committed, max(0, committed))
-    after = replace(state, truncated_committed=truncated_committed, high_watermark=min(state.high_watermark, offset))
-    if state.cut_end >= 0 and state.cut_next_epoch < 0:
-        return after
-    return replace(
-        after, cut_end=state.log_end_offset, cut_epoch=state.log_epoch, cut_high_watermark=state.high_watermark, cut_next_epoch=-1
-    )
-
-
 def _with_lost(leader: LogState, other: LogState) -> LogState:
     """The leader's log with the losses that follow from a replica that was in sync."""
     if leader.unclean_start < 0:
@@ -95,6 +70,16 @@ def _with_lost(leader: LogState, other: LogState) -> LogState:
     return after
 
 
+def _before(other: LogState, epoch: int) -> list[tuple[int, int]]:
+    """(log end offset, high watermark) of a replica in earlier leader epochs, as far as they are known."""
+    found = []
+    if other.log_epoch < epoch:
+        found.append((other.log_end_offset, other.high_watermark))
+    if other.cut_end >= 0 and other.cut_epoch < epoch and (other.cut_next_epoch < 0 or other.cut_next_epoch >= epoch):
+        found.append((other.cut_end, other.cut_high_watermark))
+    return found
+
+
 def _beyond(start: int, offsets: Iterable[int]) -> int:
     """How far the largest of some offsets is after ``start``, -1 if none is known."""
     largest = max(offsets)
@@ -107,11 +92,26 @@ def _more(total: int, last: int, now: int) -> int:
     return more
 
 
-def _before(other: LogState, epoch: int) -> list[tuple[int, int]]:
-    """(log end offset, high watermark) of a replica in earlier leader epochs, as far as they are known."""
-    found = []
-    if other.log_epoch < epoch:
-        found.append((other.log_end_offset, other.high_watermark))
-    if other.cut_end >= 0 and other.cut_epoch < epoch and (other.cut_next_epoch < 0 or other.cut_next_epoch >= epoch):
-        found.append((other.cut_end, other.cut_high_watermark))
-    return found
+def is_late(state: LogState) -> bool:
+    """Whether a replica, as far as it was read, ends before an unclean election that has been counted."""
+    return state.log_epoch < state.superseded_epoch
+
+
+def learnt(other: LogState, leaders: Iterable[LogState]) -> list[LogState]:
+    """The logs that became leader by an unclean election, updated with what is known about ``other`` now."""
+    return [_with_lost(leader, other) for leader in leaders if leader.unclean_epoch == other.superseded_epoch >= 0]
+
+
+def cut_off(state: LogState, offset: int) -> LogState:
+    """A log that is about to be truncated at ``offset``. It keeps its values before the truncation until the next append.
+
+    A clean election cuts off nothing below the high watermark. A log without a topic id may belong to another topic of the same name.
+    """
+    committed = min(state.high_watermark, state.log_end_offset) - max(offset, state.log_start_offset, 0) if state.topic_id else 0
+    truncated_committed = plus(state.truncated_committed, max(0, committed))
+    after = replace(state, truncated_committed=truncated_committed, high_watermark=min(state.high_watermark, offset))
+    if state.cut_end >= 0 and state.cut_next_epoch < 0:
+        return after
+    return replace(
+        after, cut_end=state.log_end_offset, cut_epoch=state.log_epoch, cut_high_watermark=state.high_watermark, cut_next_epoch=-1
+    )

@@ -20,54 +20,6 @@ _AT = "\t"
 """Between an agent and a log dir in ``LogState.elsewhere``."""
 
 
-def place(broker: int, log_dir: object) -> str:
-    """A log dir of a broker, as the closing row of a census names it."""
-    return f"{broker}:{log_dir}"
-
-
-def topic_numbers(topic_ids: Iterable[str]) -> bytes:
-    """Pack the ids of all topics, four bytes each. An id whose number is not among these is that of no topic; a wrong one rarely is."""
-    return np.array(sorted(set(map(_number, topic_ids))), "<u4").tobytes()
-
-
-def _number(topic_id: str) -> int:
-    return zlib.crc32(topic_id.encode())
-
-
-def seen_at(state: LogState, row: EventRow) -> LogState:
-    """The state of a log of which an agent has published a row. Another agent's place in another log dir stays known."""
-    if (row.agent, row.log_dir) == (state.agent, state.log_dir):
-        return state
-    others = [(agent, log_dir) for agent, log_dir in _places(state) if agent != row.agent and log_dir != row.log_dir]
-    return _at(state, [*others, (row.agent, row.log_dir)])
-
-
-def gone_from(state: LogState, row: EventRow) -> LogState | None:
-    """The state of a log after a ``GONE`` row; None if it is nowhere any more."""
-    if row.reason == "deleted" and not row.log_dir:  # the topic does not exist any more
-        return None
-    return _without(state, row.log_dir.split("\n"))
-
-
-def _without(state: LogState, log_dirs: Collection[str]) -> LogState | None:
-    """The state without these log dirs; None if it is in no other."""
-    places = [each for each in _places(state) if each[1] not in log_dirs]
-    return _at(state, places) if places else None
-
-
-def _places(state: LogState) -> list[tuple[str, str]]:
-    """Where a log was seen: agents and log dirs, the last one at the end."""
-    found = [tuple(each.split(_AT, 1)) for each in state.elsewhere.split("\n") if each]
-    return [*((agent, log_dir) for agent, log_dir in found), (state.agent, state.log_dir)]
-
-
-def _at(state: LogState, places: list[tuple[str, str]]) -> LogState:
-    if places == _places(state):
-        return state
-    *others, (agent, log_dir) = places
-    return replace(state, agent=agent, log_dir=log_dir, elsewhere="\n".join(_AT.join(each) for each in others))
-
-
 @dataclass(frozen=True, slots=True)
 class CensusEnd:
     """The closing row of a census: it decides about the logs that the census lacks.
@@ -111,3 +63,51 @@ class CensusEnd:
 
 def _lines(text: str) -> frozenset[str]:
     return frozenset(text.split("\n") if text else ())
+
+
+def _number(topic_id: str) -> int:
+    return zlib.crc32(topic_id.encode())
+
+
+def place(broker: int, log_dir: object) -> str:
+    """A log dir of a broker, as the closing row of a census names it."""
+    return f"{broker}:{log_dir}"
+
+
+def _without(state: LogState, log_dirs: Collection[str]) -> LogState | None:
+    """The state without these log dirs; None if it is in no other."""
+    places = [each for each in _places(state) if each[1] not in log_dirs]
+    return _at(state, places) if places else None
+
+
+def _places(state: LogState) -> list[tuple[str, str]]:
+    """Where a log was seen: agents and log dirs, the last one at the end."""
+    found = [tuple(each.split(_AT, 1)) for each in state.elsewhere.split("\n") if each]
+    return [*((agent, log_dir) for agent, log_dir in found), (state.agent, state.log_dir)]
+
+
+def _at(state: LogState, places: list[tuple[str, str]]) -> LogState:
+    if places == _places(state):
+        return state
+    *others, (agent, log_dir) = places
+    return replace(state, agent=agent, log_dir=log_dir, elsewhere="\n".join(_AT.join(each) for each in others))
+
+
+def topic_numbers(topic_ids: Iterable[str]) -> bytes:
+    """Pack the ids of all topics, four bytes each. An id whose number is not among these is that of no topic; a wrong one rarely is."""
+    return np.array(sorted(set(map(_number, topic_ids))), "<u4").tobytes()
+
+
+def seen_at(state: LogState, row: EventRow) -> LogState:
+    """The state of a log of which an agent has published a row. Another agent's place in another log dir stays known."""
+    if (row.agent, row.log_dir) == (state.agent, state.log_dir):
+        return state
+    others = [(agent, log_dir) for agent, log_dir in _places(state) if agent != row.agent and log_dir != row.log_dir]
+    return _at(state, [*others, (row.agent, row.log_dir)])
+
+
+def gone_from(state: LogState, row: EventRow) -> LogState | None:
+    """The state of a log after a ``GONE`` row; None if it is nowhere any more."""
+    if row.reason == "deleted" and not row.log_dir:  # the topic does not exist any more
+        return None
+    return _without(state, row.log_dir.split("\n"))

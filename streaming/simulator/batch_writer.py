@@ -4,6 +4,8 @@ Follows `DefaultRecordBatch`, `DefaultRecord`, `ControlRecordType` and `EndTrans
 position in a log (base offset, leader epoch) is given when it is encoded, as a leader does it.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +16,13 @@ import google_crc32c
 from streaming.kafka.formats.compression import compress
 from streaming.kafka.formats.wire import varint
 
+_PREFIX = struct.Struct(">qiibI")  # base offset, batch length, leader epoch, magic, crc
+_CHECKED = struct.Struct(">hiqqqhii")  # what the CRC covers, up to the records
+_CONTROL_KEY = struct.Struct(">hh")
+_END_TXN = struct.Struct(">hi")
+
+_LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 1 << 3, 1 << 4, 1 << 5, 1 << 6
+
 
 class Codec(IntEnum):
     """Attributes bits 0 to 2 of a batch."""
@@ -23,24 +32,6 @@ class Codec(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
-
-
-_PREFIX = struct.Struct(">qiibI")  # base offset, batch length, leader epoch, magic, crc
-_CHECKED = struct.Struct(">hiqqqhii")  # what the CRC covers, up to the records
-_CONTROL_KEY = struct.Struct(">hh")
-_END_TXN = struct.Struct(">hi")
-
-_LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 1 << 3, 1 << 4, 1 << 5, 1 << 6
-
-
-class MarkerKind(IntEnum):
-    """Types of control records; all above 1 belong to the metadata log."""
-
-    ABORT = 0
-    COMMIT = 1
-    LEADER_CHANGE = 2
-    SNAPSHOT_HEADER = 3
-    SNAPSHOT_FOOTER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +51,6 @@ class Marker:
 
     committed: bool
     coordinator_epoch: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchEntry:
-    """A batch as its log has to know it; ``records`` is 0 for a control batch, -1 stands for "none"."""
-
-    base_offset: int
-    last_offset: int
-    size: int
-    magic: int
-    records: int
-    control: bool
-    max_timestamp: int
-    producer_id: int = -1
-    producer_epoch: int = -1
-    last_sequence: int = -1
-    transactional: bool = False
-    marker: Marker | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +97,24 @@ class Batch:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEntry:
+    """A batch as its log has to know it; ``records`` is 0 for a control batch, -1 stands for "none"."""
+
+    base_offset: int
+    last_offset: int
+    size: int
+    magic: int
+    records: int
+    control: bool
+    max_timestamp: int
+    producer_id: int = -1
+    producer_epoch: int = -1
+    last_sequence: int = -1
+    transactional: bool = False
+    marker: Marker | None = None
+
+
 def encode(batch: Batch, base_offset: int, leader_epoch: int = 0) -> bytes:
     """The bytes of a batch at its position in a log."""
     base_timestamp = _base_timestamp(batch)
@@ -145,6 +136,12 @@ def encode(batch: Batch, base_offset: int, leader_epoch: int = 0) -> bytes:
     return _PREFIX.pack(base_offset, 9 + len(checked), leader_epoch, 2, google_crc32c.value(checked)) + checked
 
 
+def _base_timestamp(batch: Batch) -> int:
+    if batch.delete_horizon is not None:
+        return batch.delete_horizon
+    return batch.records[0].timestamp if batch.records else -1
+
+
 def encode_records(records: Iterable[Record], base_timestamp: int) -> bytes:
     """The records section before compression."""
     out = bytearray()
@@ -164,29 +161,6 @@ def encode_records(records: Iterable[Record], base_timestamp: int) -> bytes:
         out += varint(len(body))
         out += body
     return bytes(out)
-
-
-def end_transaction(*, committed: bool, producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int) -> Batch:
-    """A COMMIT or ABORT marker; ``producer_epoch`` is the data's, plus one where transaction.version is 2."""
-    kind = MarkerKind.COMMIT if committed else MarkerKind.ABORT
-    return Batch(
-        records=(Record(control_key(kind), _END_TXN.pack(0, coordinator_epoch), timestamp),),
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transactional=True,
-        control=True,
-        marker=Marker(committed, coordinator_epoch),
-    )
-
-
-def control_key(kind: MarkerKind) -> bytes:
-    """Key of a control record, version 0."""
-    return _CONTROL_KEY.pack(0, kind)
-
-
-def next_sequence(sequence: int, records: int) -> int:
-    """The sequence number ``records`` after ``sequence``; numbers wrap from 2^31-1 to 0."""
-    return (sequence + records) & 0x7FFFFFFF
 
 
 def _sized(data: bytes | None) -> bytes:
@@ -213,15 +187,42 @@ def _last_offset_delta(batch: Batch) -> int:
     return len(batch.records) - 1 if last is None else last
 
 
-def _base_timestamp(batch: Batch) -> int:
-    if batch.delete_horizon is not None:
-        return batch.delete_horizon
-    return batch.records[0].timestamp if batch.records else -1
-
-
 def _max_timestamp(batch: Batch) -> int:
     if batch.log_append_time is not None:
         return batch.log_append_time
     if batch.max_timestamp is not None:
         return batch.max_timestamp
     return max(record.timestamp for record in batch.records)
+
+
+def next_sequence(sequence: int, records: int) -> int:
+    """The sequence number ``records`` after ``sequence``; numbers wrap from 2^31-1 to 0."""
+    return (sequence + records) & 0x7FFFFFFF
+
+
+def end_transaction(*, committed: bool, producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int) -> Batch:
+    """A COMMIT or ABORT marker; ``producer_epoch`` is the data's, plus one where transaction.version is 2."""
+    kind = MarkerKind.COMMIT if committed else MarkerKind.ABORT
+    return Batch(
+        records=(Record(control_key(kind), _END_TXN.pack(0, coordinator_epoch), timestamp),),
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+        marker=Marker(committed, coordinator_epoch),
+    )
+
+
+class MarkerKind(IntEnum):
+    """Types of control records; all above 1 belong to the metadata log."""
+
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+
+
+def control_key(kind: MarkerKind) -> bytes:
+    """Key of a control record, version 0."""
+    return _CONTROL_KEY.pack(0, kind)

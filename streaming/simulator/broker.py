@@ -63,9 +63,6 @@ from streaming.simulator.workload import (
     transactional_producer,
 )
 
-# --- the controller's side of the broker: the metadata log and the files around it (`KafkaRaftClient`, `ReplicationControlManager`).
-
-
 METADATA_TOPIC = "__cluster_metadata"
 
 _EPOCH = 1
@@ -88,119 +85,11 @@ _SUPPORTED = (
     Feature("eligible.leader.replicas.version", 0, 1),
 )
 
-
-class Controller:
-    """The only controller of a cluster with one node, and the only writer of its metadata log.
-
-    Args:
-        home: the log dir that holds the metadata log.
-        log_dirs: ids of all log dirs of the broker.
-    """
-
-    def __init__(self, home: LogDir, node_id: int, incarnation_id: UUID, log_dirs: Sequence[UUID], port: int, now: int) -> None:
-        self._node_id = node_id
-        self._next_producer_id = self._producer_id_limit = 0
-        self._write_bootstrap(home, now)
-        config = LogConfig(retention_ms=-1)
-        self.log = PartitionLog(home.path / f"{METADATA_TOPIC}-0", METADATA_TOPIC, 0, METADATA_TOPIC_ID, config)
-        replace_file(self.log.directory / names.QUORUM_STATE, _quorum_state(node_id))
-        self.log.append(leader_change_batch(node_id, now), leader_epoch=_EPOCH)
-        levels = [feature_level_record(name, level) for name, level in _LEVELS]
-        cluster = config_record(ConfigResource.BROKER, "", "min.insync.replicas", "1")
-        self._write([begin_transaction_record("Bootstrap records"), *levels, cluster, end_transaction_record()], now)
-        controller = Listener("CONTROLLER", "127.0.0.1", port + 1)
-        self._write([register_controller_record(node_id, incarnation_id, controller, _SUPPORTED)], now)
-        self._incarnation_id, self._port = incarnation_id, port
-        self.register(log_dirs, now)
-
-    def register(self, log_dirs: Sequence[UUID], now: int) -> None:
-        """The broker has started, and serves."""
-        self.broker_epoch = self.log.log_end_offset
-        broker = Listener("PLAINTEXT", "127.0.0.1", self._port)
-        registration = register_broker_record(self._node_id, self._incarnation_id, self.broker_epoch, broker, _SUPPORTED, log_dirs)
-        self._write([registration], now)
-        self._write([unfence_record(self._node_id, self.broker_epoch)], now)
-
-    def heartbeat(self, now: int) -> None:
-        """Write the record that an idle controller writes every half second."""
-        self._write([no_op_record()], now)
-
-    def create_topic(self, name: str, topic_id: UUID, configs: Sequence[tuple[str, str]], directories: Sequence[UUID], now: int) -> None:
-        """Register a topic with a partition for each of ``directories``, and then where the broker has put them."""
-        values = [topic_record(name, topic_id)]
-        values += [config_record(ConfigResource.TOPIC, name, key, value) for key, value in configs]
-        values += [partition_record(self._replicas(number, topic_id)) for number in range(len(directories))]
-        self._write(values, now)
-        self._write([partition_change_record(n, topic_id, directories=[where]) for n, where in enumerate(directories)], now)
-
-    def new_producer_id(self, now: int) -> int:
-        """The next producer id; the broker takes them in blocks."""
-        if self._next_producer_id == self._producer_id_limit:
-            self._producer_id_limit += _PRODUCER_ID_BLOCK
-            self._write([producer_ids_record(self._node_id, self.broker_epoch, self._producer_id_limit)], now)
-        self._next_producer_id += 1
-        return self._next_producer_id - 1
-
-    def _replicas(self, number: int, topic_id: UUID) -> ReplicaSet:
-        alone = (self._node_id,)
-        unassigned = (UNASSIGNED_DIRECTORY,)
-        return ReplicaSet(partition=number, topic_id=topic_id, replicas=alone, isr=alone, leader=self._node_id, directories=unassigned)
-
-    def _write(self, values: Sequence[bytes], now: int) -> None:
-        self.log.append(metadata_batch(values, now), leader_epoch=_EPOCH)
-
-    @staticmethod
-    def _write_bootstrap(home: LogDir, now: int) -> None:
-        levels = metadata_batch([feature_level_record(name, level) for name, level in _LEVELS], now)
-        header, footer = encode(snapshot_header_batch(now), 0), encode(snapshot_footer_batch(now), 1 + len(_LEVELS))
-        (home.path / names.BOOTSTRAP_SNAPSHOT).write_bytes(header + encode(levels, 1) + footer)
-
-
-def _quorum_state(node_id: int) -> bytes:
-    state = {
-        "clusterId": "",
-        "leaderId": node_id,
-        "leaderEpoch": _EPOCH,
-        "votedId": -1,
-        "appliedOffset": 0,
-        "currentVoters": [{"voterId": node_id}],
-        "data_version": 0,
-    }
-    return json.dumps(state, separators=(",", ":")).encode()
-
-
 COMMIT_MS = 5_000
-
-
-def consumer_group(reading: Reading, sources: Sequence[PartitionLog], coordinator: GroupCoordinator, first_due: int) -> Actor:
-    """Reads committed records from the beginning; what was deleted before it was read is passed over, as by ``auto.offset.reset=earliest``.
-
-    A group that has stopped commits the same offsets again and again: its members are there, and process nothing.
-
-    Args:
-        sources: the partitions of its topic.
-    """
-    now = yield first_due
-    coordinator.join(reading.group, sources, now)
-    stops = None if reading.stops_after_ms is None else now + reading.stops_after_ms
-    offsets = [log.log_start_offset for log in sources]
-    ends = offsets
-    while True:
-        now = yield now + COMMIT_MS
-        if stops is None or now < stops:
-            offsets = [_read_on(log, offset, before, reading.pace) for log, offset, before in zip(sources, offsets, ends, strict=True)]
-            ends = [log.log_end_offset for log in sources]
-        coordinator.commit(reading.group.name, sources, offsets, now)
-
-
-def _read_on(log: PartitionLog, offset: int, end_before: int, pace: float) -> int:
-    """How far a consumer comes that reads ``pace`` offsets for each one that was appended since ``end_before``."""
-    there = max(offset, log.log_start_offset)
-    return min(log.last_stable_offset(), there + round((log.log_end_offset - end_before) * pace))
-
 
 NODE_ID = 1
 DEFAULT_RATE = 1_500_000
+
 HISTORY_MS = 30 * 60_000
 """A history that is longer than the default limits of what is wrong, as with transactions that are stuck for 20 minutes."""
 
@@ -408,11 +297,86 @@ class SimulatedBroker:
                 return identity
 
 
-def _every(period: int, start: int, action: Callable[[int], None]) -> Actor:
-    now = yield start + period
-    while True:
-        action(now)
-        now = yield now + period
+class Controller:
+    """The only controller of a cluster with one node, and the only writer of its metadata log.
+
+    The controller's side of the broker: the metadata log and the files around it (`KafkaRaftClient`, `ReplicationControlManager`).
+
+    Args:
+        home: the log dir that holds the metadata log.
+        log_dirs: ids of all log dirs of the broker.
+    """
+
+    def __init__(self, home: LogDir, node_id: int, incarnation_id: UUID, log_dirs: Sequence[UUID], port: int, now: int) -> None:
+        self._node_id = node_id
+        self._next_producer_id = self._producer_id_limit = 0
+        self._write_bootstrap(home, now)
+        config = LogConfig(retention_ms=-1)
+        self.log = PartitionLog(home.path / f"{METADATA_TOPIC}-0", METADATA_TOPIC, 0, METADATA_TOPIC_ID, config)
+        replace_file(self.log.directory / names.QUORUM_STATE, _quorum_state(node_id))
+        self.log.append(leader_change_batch(node_id, now), leader_epoch=_EPOCH)
+        levels = [feature_level_record(name, level) for name, level in _LEVELS]
+        cluster = config_record(ConfigResource.BROKER, "", "min.insync.replicas", "1")
+        self._write([begin_transaction_record("Bootstrap records"), *levels, cluster, end_transaction_record()], now)
+        controller = Listener("CONTROLLER", "127.0.0.1", port + 1)
+        self._write([register_controller_record(node_id, incarnation_id, controller, _SUPPORTED)], now)
+        self._incarnation_id, self._port = incarnation_id, port
+        self.register(log_dirs, now)
+
+    def register(self, log_dirs: Sequence[UUID], now: int) -> None:
+        """The broker has started, and serves."""
+        self.broker_epoch = self.log.log_end_offset
+        broker = Listener("PLAINTEXT", "127.0.0.1", self._port)
+        registration = register_broker_record(self._node_id, self._incarnation_id, self.broker_epoch, broker, _SUPPORTED, log_dirs)
+        self._write([registration], now)
+        self._write([unfence_record(self._node_id, self.broker_epoch)], now)
+
+    def heartbeat(self, now: int) -> None:
+        """Write the record that an idle controller writes every half second."""
+        self._write([no_op_record()], now)
+
+    def create_topic(self, name: str, topic_id: UUID, configs: Sequence[tuple[str, str]], directories: Sequence[UUID], now: int) -> None:
+        """Register a topic with a partition for each of ``directories``, and then where the broker has put them."""
+        values = [topic_record(name, topic_id)]
+        values += [config_record(ConfigResource.TOPIC, name, key, value) for key, value in configs]
+        values += [partition_record(self._replicas(number, topic_id)) for number in range(len(directories))]
+        self._write(values, now)
+        self._write([partition_change_record(n, topic_id, directories=[where]) for n, where in enumerate(directories)], now)
+
+    def new_producer_id(self, now: int) -> int:
+        """The next producer id; the broker takes them in blocks."""
+        if self._next_producer_id == self._producer_id_limit:
+            self._producer_id_limit += _PRODUCER_ID_BLOCK
+            self._write([producer_ids_record(self._node_id, self.broker_epoch, self._producer_id_limit)], now)
+        self._next_producer_id += 1
+        return self._next_producer_id - 1
+
+    def _replicas(self, number: int, topic_id: UUID) -> ReplicaSet:
+        alone = (self._node_id,)
+        unassigned = (UNASSIGNED_DIRECTORY,)
+        return ReplicaSet(partition=number, topic_id=topic_id, replicas=alone, isr=alone, leader=self._node_id, directories=unassigned)
+
+    def _write(self, values: Sequence[bytes], now: int) -> None:
+        self.log.append(metadata_batch(values, now), leader_epoch=_EPOCH)
+
+    @staticmethod
+    def _write_bootstrap(home: LogDir, now: int) -> None:
+        levels = metadata_batch([feature_level_record(name, level) for name, level in _LEVELS], now)
+        header, footer = encode(snapshot_header_batch(now), 0), encode(snapshot_footer_batch(now), 1 + len(_LEVELS))
+        (home.path / names.BOOTSTRAP_SNAPSHOT).write_bytes(header + encode(levels, 1) + footer)
+
+
+def _quorum_state(node_id: int) -> bytes:
+    state = {
+        "clusterId": "",
+        "leaderId": node_id,
+        "leaderEpoch": _EPOCH,
+        "votedId": -1,
+        "appliedOffset": 0,
+        "currentVoters": [{"voterId": node_id}],
+        "data_version": 0,
+    }
+    return json.dumps(state, separators=(",", ":")).encode()
 
 
 def _advance(actor: Actor, now: int) -> int | None:
@@ -420,3 +384,37 @@ def _advance(actor: Actor, now: int) -> int | None:
         return actor.send(now)
     except StopIteration:
         return None
+
+
+def _every(period: int, start: int, action: Callable[[int], None]) -> Actor:
+    now = yield start + period
+    while True:
+        action(now)
+        now = yield now + period
+
+
+def consumer_group(reading: Reading, sources: Sequence[PartitionLog], coordinator: GroupCoordinator, first_due: int) -> Actor:
+    """Reads committed records from the beginning; what was deleted before it was read is passed over, as by ``auto.offset.reset=earliest``.
+
+    A group that has stopped commits the same offsets again and again: its members are there, and process nothing.
+
+    Args:
+        sources: the partitions of its topic.
+    """
+    now = yield first_due
+    coordinator.join(reading.group, sources, now)
+    stops = None if reading.stops_after_ms is None else now + reading.stops_after_ms
+    offsets = [log.log_start_offset for log in sources]
+    ends = offsets
+    while True:
+        now = yield now + COMMIT_MS
+        if stops is None or now < stops:
+            offsets = [_read_on(log, offset, before, reading.pace) for log, offset, before in zip(sources, offsets, ends, strict=True)]
+            ends = [log.log_end_offset for log in sources]
+        coordinator.commit(reading.group.name, sources, offsets, now)
+
+
+def _read_on(log: PartitionLog, offset: int, end_before: int, pace: float) -> int:
+    """How far a consumer comes that reads ``pace`` offsets for each one that was appended since ``end_before``."""
+    there = max(offset, log.log_start_offset)
+    return min(log.last_stable_offset(), there + round((log.log_end_offset - end_before) * pace))

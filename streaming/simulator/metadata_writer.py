@@ -3,6 +3,8 @@
 Each function returns the value of one record; keys are null. The fields follow the order of Kafka's message schemas.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,48 +21,24 @@ UNASSIGNED_DIRECTORY = UUID(int=1)
 METADATA_TOPIC_ID = UUID(int=1)
 
 
-class ConfigResource(IntEnum):
-    """The owner of a config."""
-
-    TOPIC = 2
-    BROKER = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A feature that a node supports, with its range of levels."""
-
-    name: str
-    min_level: int
-    max_level: int
-
-
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """A plaintext listener."""
-
-    name: str
-    host: str
-    port: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaSet:
-    """A partition's registration."""
-
-    partition: int
-    topic_id: UUID
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int = 0
-    partition_epoch: int = 0
-    directories: tuple[UUID, ...] = ()
+def metadata_batch(values: Sequence[bytes], timestamp: int) -> Batch:
+    """A batch of metadata records."""
+    return Batch(records=tuple(Record(None, value, timestamp) for value in values))
 
 
 def topic_record(name: str, topic_id: UUID) -> bytes:
     """A topic comes into being."""
     return frame(2, 0) + string(name) + topic_id.bytes + _NO_TAGS
+
+
+def frame(key: int, version: int) -> bytes:
+    """The beginning of a record of metadata."""
+    return uvarint(_FRAME_VERSION) + uvarint(key) + uvarint(version)
+
+
+def string(text: str | None) -> bytes:
+    """A compact string, nullable."""
+    return uvarint(0) if text is None else uvarint(len(text.encode()) + 1) + text.encode()
 
 
 def partition_record(partition: ReplicaSet, version: int = 2) -> bytes:
@@ -77,6 +55,32 @@ def partition_record(partition: ReplicaSet, version: int = 2) -> bytes:
     if version >= 1:
         fields.append(_uuids(partition.directories))
     return frame(3, version) + b"".join(fields) + _NO_TAGS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSet:
+    """A partition's registration."""
+
+    partition: int
+    topic_id: UUID
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    directories: tuple[UUID, ...] = ()
+
+
+def _ints(values: Sequence[int]) -> bytes:
+    return _array([struct.pack(">i", value) for value in values])
+
+
+def _array(items: Sequence[bytes]) -> bytes:
+    return uvarint(len(items) + 1) + b"".join(items)
+
+
+def _uuids(values: Sequence[UUID]) -> bytes:
+    return _array([value.bytes for value in values])
 
 
 def partition_change_record(
@@ -107,9 +111,21 @@ def partition_change_record(
     return frame(5, version) + struct.pack(">i", partition) + topic_id.bytes + tagged(tags)
 
 
+def tagged(fields: Sequence[tuple[int, bytes]]) -> bytes:
+    """The tagged fields that end a structure."""
+    return uvarint(len(fields)) + b"".join(uvarint(tag) + uvarint(len(data)) + data for tag, data in fields)
+
+
 def config_record(resource: ConfigResource, resource_name: str, name: str, value: str | None) -> bytes:
     """A config is set, or removed with None. The empty resource name of a broker is the cluster's default."""
     return frame(4, 0) + struct.pack(">b", resource) + string(resource_name) + string(name) + string(value) + _NO_TAGS
+
+
+class ConfigResource(IntEnum):
+    """The owner of a config."""
+
+    TOPIC = 2
+    BROKER = 4
 
 
 def feature_level_record(name: str, level: int) -> bytes:
@@ -150,6 +166,32 @@ def register_controller_record(controller_id: int, incarnation_id: UUID, endpoin
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A plaintext listener."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature that a node supports, with its range of levels."""
+
+    name: str
+    min_level: int
+    max_level: int
+
+
+def _endpoint(endpoint: Listener) -> bytes:
+    return string(endpoint.name) + string(endpoint.host) + struct.pack(">Hh", endpoint.port, 0) + _NO_TAGS
+
+
+def _feature(feature: Feature) -> bytes:
+    return string(feature.name) + struct.pack(">hh", feature.min_level, feature.max_level) + _NO_TAGS
+
+
 def register_broker_record(
     broker_id: int, incarnation_id: UUID, broker_epoch: int, endpoint: Listener, features: Sequence[Feature], log_dirs: Sequence[UUID]
 ) -> bytes:
@@ -178,6 +220,10 @@ def leader_change_batch(leader: int, timestamp: int) -> Batch:
     return _control_batch(MarkerKind.LEADER_CHANGE, struct.pack(">hi", 0, leader) + voters + voters + _NO_TAGS, timestamp)
 
 
+def _control_batch(kind: MarkerKind, value: bytes, timestamp: int) -> Batch:
+    return Batch(records=(Record(control_key(kind), value, timestamp),), control=True)
+
+
 def snapshot_header_batch(timestamp: int) -> Batch:
     """Opens a snapshot of the metadata."""
     return _control_batch(MarkerKind.SNAPSHOT_HEADER, struct.pack(">hq", 0, 0) + _NO_TAGS, timestamp)
@@ -186,47 +232,3 @@ def snapshot_header_batch(timestamp: int) -> Batch:
 def snapshot_footer_batch(timestamp: int) -> Batch:
     """Closes it; without a footer a snapshot is not complete."""
     return _control_batch(MarkerKind.SNAPSHOT_FOOTER, struct.pack(">h", 0) + _NO_TAGS, timestamp)
-
-
-def metadata_batch(values: Sequence[bytes], timestamp: int) -> Batch:
-    """A batch of metadata records."""
-    return Batch(records=tuple(Record(None, value, timestamp) for value in values))
-
-
-def string(text: str | None) -> bytes:
-    """A compact string, nullable."""
-    return uvarint(0) if text is None else uvarint(len(text.encode()) + 1) + text.encode()
-
-
-def tagged(fields: Sequence[tuple[int, bytes]]) -> bytes:
-    """The tagged fields that end a structure."""
-    return uvarint(len(fields)) + b"".join(uvarint(tag) + uvarint(len(data)) + data for tag, data in fields)
-
-
-def frame(key: int, version: int) -> bytes:
-    """The beginning of a record of metadata."""
-    return uvarint(_FRAME_VERSION) + uvarint(key) + uvarint(version)
-
-
-def _array(items: Sequence[bytes]) -> bytes:
-    return uvarint(len(items) + 1) + b"".join(items)
-
-
-def _ints(values: Sequence[int]) -> bytes:
-    return _array([struct.pack(">i", value) for value in values])
-
-
-def _uuids(values: Sequence[UUID]) -> bytes:
-    return _array([value.bytes for value in values])
-
-
-def _endpoint(endpoint: Listener) -> bytes:
-    return string(endpoint.name) + string(endpoint.host) + struct.pack(">Hh", endpoint.port, 0) + _NO_TAGS
-
-
-def _feature(feature: Feature) -> bytes:
-    return string(feature.name) + struct.pack(">hh", feature.min_level, feature.max_level) + _NO_TAGS
-
-
-def _control_batch(kind: MarkerKind, value: bytes, timestamp: int) -> Batch:
-    return Batch(records=(Record(control_key(kind), value, timestamp),), control=True)

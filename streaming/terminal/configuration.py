@@ -49,14 +49,6 @@ _SERVICE_LINK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A value, and its source in words."""
-
-    value: object
-    source: str
-
-
 def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Settings:
     """Combine the settings from all sources.
 
@@ -96,6 +88,14 @@ def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str
     except ValidationError as error:
         problems = dict.fromkeys(_in_words(detail, given | spark) for detail in error.errors())
         raise SettingsError("; ".join(problems)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value, and its source in words."""
+
+    value: object
+    source: str
 
 
 def _of_file(path: Path | None) -> Iterator[tuple[str, _Given]]:
@@ -138,11 +138,6 @@ def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]]:
             yield option, _Given(_mapping(value) if option in _MAPPINGS else value, f"in the environment ({variable})")
 
 
-def _of_command_line(overrides: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
-    for name, value in overrides.items():
-        yield name, _Given(_mapping(value) if name in _MAPPINGS and isinstance(value, str) else value, "on the command line")
-
-
 def _mapping(written: str) -> object:
     """Parse a mapping from a text. If it is no YAML mapping, it stays text, which `Settings` refuses."""
     import yaml
@@ -151,6 +146,11 @@ def _mapping(written: str) -> object:
         return yaml.safe_load(written)
     except (yaml.YAMLError, ValueError):
         return written
+
+
+def _of_command_line(overrides: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
+    for name, value in overrides.items():
+        yield name, _Given(_mapping(value) if name in _MAPPINGS and isinstance(value, str) else value, "on the command line")
 
 
 def _nearest(name: str) -> str:
@@ -169,6 +169,13 @@ def _in_words(detail: ErrorDetails, given: Mapping[str, _Given]) -> str:
         value = masked(name, item.value)
         shown = f'"{plain(value)}"' if isinstance(value, str) else _flow(value)
     return f"{name} takes {OPTIONS[name].form.accepts}, not {shown} {item.source}"
+
+
+def masked(name: str, value: object) -> object:
+    """The value of an option, or of a mapping of options: each secret in it is replaced, as its name shows it."""
+    if isinstance(value, dict):
+        return {key: masked(str(key), item) for key, item in value.items()}
+    return MASK if value and (_SECRET.search(name) or (isinstance(value, str) and _SECRET.search(value))) else value
 
 
 def _flow(value: object) -> str:
@@ -190,10 +197,3 @@ def render_yaml(settings: Settings) -> str:
         comment = "".join(f"# {line}\n" for line in wrap(option.description, 110))
         blocks.append(comment + yaml.safe_dump({option.name: value}, default_flow_style=False, allow_unicode=True, width=1000))
     return "\n".join(blocks)
-
-
-def masked(name: str, value: object) -> object:
-    """The value of an option, or of a mapping of options: each secret in it is replaced, as its name shows it."""
-    if isinstance(value, dict):
-        return {key: masked(str(key), item) for key, item in value.items()}
-    return MASK if value and (_SECRET.search(name) or (isinstance(value, str) and _SECRET.search(value))) else value

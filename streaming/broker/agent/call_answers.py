@@ -78,27 +78,6 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     return known
 
 
-def _one(kind: type[_Request], answer: Callable[[_Request, str], Message | None]) -> Answer:
-    """Answers one message by one; by an empty one where there is nothing to say."""
-
-    def answered(body: bytes, principal: str) -> Messages:
-        message = answer(_decoded(kind, body), principal)
-        yield b"{}" if message is None else message.encode()
-
-    return answered
-
-
-def _decoded(kind: type[_Request], body: bytes) -> _Request:
-    with _decoding:
-        return kind.decode(body, REQUEST_VALUES)
-
-
-def _counted(batches: Iterator[pa.RecordBatch], count_rows: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        count_rows(batch.num_rows)
-        yield batch
-
-
 def _few(messages: Messages, room: threading.Semaphore) -> Messages:
     """Each message is made when the one before it is sent, and only a few at the same time for all jobs."""
     while True:
@@ -107,3 +86,24 @@ def _few(messages: Messages, room: threading.Semaphore) -> Messages:
         if message is None:
             return
         yield message
+
+
+def _counted(batches: Iterator[pa.RecordBatch], count_rows: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        count_rows(batch.num_rows)
+        yield batch
+
+
+def _decoded(kind: type[_Request], body: bytes) -> _Request:
+    with _decoding:
+        return kind.decode(body, REQUEST_VALUES)
+
+
+def _one(kind: type[_Request], answer: Callable[[_Request, str], Message | None]) -> Answer:
+    """Answers one message by one; by an empty one where there is nothing to say."""
+
+    def answered(body: bytes, principal: str) -> Messages:
+        message = answer(_decoded(kind, body), principal)
+        yield b"{}" if message is None else message.encode()
+
+    return answered

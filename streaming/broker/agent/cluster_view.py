@@ -40,148 +40,10 @@ from streaming.rules.config_values import Configs
 from streaming.rules.limits import KAFKA_3_7, Limits, limits_of
 from streaming.rules.restart_cost import recovery_threads
 
-# --- counts how many partitions of each topic are offline, under min ISR and under-replicated, from a copy of the metadata log. All
-# partitions of the cluster are counted, on whichever host their brokers are. If a host dies, its agent dies with it, but the copy of every
-# other broker contains the partitions that it led.
-
+log = logging.getLogger(__name__)
 
 MOST_RECOVERING = 1_000
 """The most partitions that are named while they recover from an unclean election."""
-
-
-class PartitionProblem(StrEnum):
-    """The problem of a partition, the worst first."""
-
-    OFFLINE = "offline"
-    UNDER_MIN_ISR = "under_min_isr"
-    UNDER_REPLICATED = "under_replicated"
-
-
-_WORST_FIRST = {problem: rank for rank, problem in enumerate(PartitionProblem)}
-
-
-@dataclass(frozen=True, slots=True)
-class _TopicCount:
-    """The counts of a topic, and the values that they were made of. While these values stay the same, so do the counts."""
-
-    made_of: tuple[object, ...]
-    counts: TopicCounts
-    affected: list[AffectedPartition]
-    recovering: list[PartitionName]
-    reassignments: list[Reassignment]
-
-
-class PartitionCounter:
-    """Counts the partitions of one image. A topic is counted again only if it has changed.
-
-    Args:
-        min_isr: the min.insync.replicas of the topic or of a dynamic configuration, 0 if neither sets it.
-    """
-
-    def __init__(self, min_isr: Callable[[str], int]) -> None:
-        self._min_isr = min_isr
-        self._image: ClusterImage | None = None
-        self._topics: dict[str, _TopicCount] = {}  # by id
-
-    def count(self, image: ClusterImage) -> PartitionCounts:
-        """Count all topics of the image now, sorted by name."""
-        if image is not self._image:
-            self._image = image
-            self._topics.clear()
-        before, self._topics = self._topics, {}
-        capped = frozenset(broker.broker_id for broker in image.brokers() if broker.metadata_version >= KAFKA_3_7)
-        for topic in sorted(image.topics(), key=lambda topic: topic.name):
-            min_isr = self._min_isr(topic.name)
-            made_of = image.topic_changes(topic.topic_id), min_isr, capped
-            counted = before.get(topic.topic_id)
-            if counted is None or counted.made_of != made_of:
-                counted = _count(topic, image.partitions_of(topic.topic_id), min_isr, capped, made_of)
-            self._topics[topic.topic_id] = counted
-        found = self._topics.values()
-        affected = sorted(
-            chain.from_iterable(each.affected for each in found), key=lambda each: _WORST_FIRST[PartitionProblem(each.problem)]
-        )
-        return PartitionCounts(
-            [each.counts for each in found],
-            affected,
-            list(islice(chain.from_iterable(each.recovering for each in found), MOST_RECOVERING)),
-            list(chain.from_iterable(each.reassignments for each in found)),
-        )
-
-
-def name_of(packed: str) -> str:
-    """The name of something packed: a hash of its content."""
-    return hashlib.sha256(packed.encode()).hexdigest()[:16]
-
-
-def under_min_isr(state: PartitionState, min_isr: int, capped: frozenset[int]) -> bool:
-    """Whether fewer replicas are in sync than min.insync.replicas requires (`Partition.isUnderMinIsr`).
-
-    Args:
-        capped: brokers of Kafka 3.7 and later, which require no more than there are replicas. Without a leader, any such broker is enough.
-    """
-    return len(state.isr) < (min(min_isr, len(state.replicas)) if _is_capped(state, capped) else min_isr)
-
-
-def _is_capped(state: PartitionState, capped: frozenset[int]) -> bool:
-    return bool(capped) if state.leader < 0 else state.leader in capped
-
-
-def _count(
-    topic: Topic, partitions: Mapping[int, PartitionState], min_isr: int, capped: frozenset[int], made_of: tuple[object, ...]
-) -> _TopicCount:
-    states = sorted(partitions.items())
-    found = {
-        PartitionProblem.OFFLINE: [each for each in states if each[1].leader < 0],
-        PartitionProblem.UNDER_MIN_ISR: [each for each in states if under_min_isr(each[1], min_isr, capped)],
-        PartitionProblem.UNDER_REPLICATED: sorted((each for each in states if each[1].under_replicated), key=lambda each: len(each[1].isr)),
-    }
-    return _TopicCount(
-        made_of,
-        TopicCounts(
-            topic=topic.name,
-            topic_id=topic.topic_id,
-            partitions=len(states),
-            in_sync={}
-            if min_isr
-            else dict(Counter(f"{len(state.isr)}/{len(state.replicas) if _is_capped(state, capped) else ''}" for _, state in states)),
-            **{str(problem): len(some) for problem, some in found.items()},
-        ),
-        list(_affected(topic.name, found)),
-        [PartitionName(topic.name, number) for number, state in states if state.recovering],
-        [_reassignment(topic.name, number, state) for number, state in states if state.adding_replicas or state.removing_replicas],
-    )
-
-
-def _reassignment(topic: str, partition: int, state: PartitionState) -> Reassignment:
-    adding, removing = sorted(state.adding_replicas), sorted(state.removing_replicas)
-    return Reassignment(topic=topic, partition=partition, leader=state.leader, adding=adding, removing=removing)
-
-
-def _affected(topic: str, partitions: dict[PartitionProblem, list[tuple[int, PartitionState]]]) -> Iterable[AffectedPartition]:
-    """All partitions of a topic with a problem, each with its worst one; those of which the same is true in one message."""
-    named: set[int] = set()
-    for problem, some in partitions.items():
-        alike: dict[tuple[int, tuple[tuple[int, ...], ...]], list[int]] = {}
-        for partition, state in some:
-            if partition not in named:
-                replicas = tuple(tuple(sorted(each)) for each in (state.isr, state.out_of_sync, state.electable))
-                alike.setdefault((state.leader, replicas), []).append(partition)
-        for (leader, (in_sync, out_of_sync, electable)), (first, *also) in alike.items():
-            named.update((first, *also))
-            yield AffectedPartition(
-                topic=topic,
-                partition=first,
-                problem=str(problem),
-                leader=leader,
-                in_sync=[*in_sync],
-                out_of_sync=[*out_of_sync],
-                electable=[*electable],
-                also=also,
-            )
-
-
-log = logging.getLogger(__name__)
 
 _NOTHING = Configs()
 
@@ -432,37 +294,6 @@ class ClusterView:
         return log_dir.directory_id in state.log_dirs
 
 
-def _is_hosted(image: ClusterImage, log_dir: LogDir, topic: str, partition: int) -> bool:
-    state = image.partition(image.topic_id(topic) or "", partition)
-    if state is None or log_dir.broker not in state.replicas:
-        return False
-    assigned, broker = state.directory(log_dir.broker), image.broker(log_dir.broker)
-    return assigned == log_dir.directory_id or broker is None or assigned not in broker.log_dirs
-
-
-def _topic_id(image: ClusterImage | None, key: LogKey) -> str | None:
-    if image is None:
-        return None
-    if key.topic_id:
-        return key.topic_id if image.topic_name(key.topic_id) is not None else None
-    return image.topic_id(key.topic)
-
-
-def _min_isr(configs: Configs) -> int:
-    """min.insync.replicas from the metadata log for a topic, 0 where it sets none: the job reads ``server.properties``."""
-    found = (int(setting.value) for setting in configs.settings if setting.name == "min.insync.replicas")
-    return next(found, 0)
-
-
-def _is_own(key: LogKey, leader: int) -> Leads:
-    return Leads.YES if leader == key.broker else Leads.NO
-
-
-def _registered(state: BrokerState, replicas: bool) -> Registered:
-    phase = "" if state.phase is None else str(state.phase)
-    return Registered(state.broker_id, state.fenced, state.broker_epoch, phase, state.since_ms, replicas, server_of(state))
-
-
 class _Follower:
     """Follows the metadata log of one broker, which is in one of its log dirs."""
 
@@ -615,3 +446,170 @@ class _Follower:
             return read_quorum_state(self._metadata_dirs)
         except (OSError, FormatError):  # the read of the metadata log itself reports why
             return None
+
+
+class PartitionCounter:
+    """Counts the partitions of one image. A topic is counted again only if it has changed.
+
+    Counts how many partitions of each topic are offline, under min ISR and under-replicated, from a copy of the metadata log. All
+    partitions of the cluster are counted, on whichever host their brokers are. If a host dies, its agent dies with it, but the copy
+    of every other broker contains the partitions that it led.
+
+    Args:
+        min_isr: the min.insync.replicas of the topic or of a dynamic configuration, 0 if neither sets it.
+    """
+
+    def __init__(self, min_isr: Callable[[str], int]) -> None:
+        self._min_isr = min_isr
+        self._image: ClusterImage | None = None
+        self._topics: dict[str, _TopicCount] = {}  # by id
+
+    def count(self, image: ClusterImage) -> PartitionCounts:
+        """Count all topics of the image now, sorted by name."""
+        if image is not self._image:
+            self._image = image
+            self._topics.clear()
+        before, self._topics = self._topics, {}
+        capped = frozenset(broker.broker_id for broker in image.brokers() if broker.metadata_version >= KAFKA_3_7)
+        for topic in sorted(image.topics(), key=lambda topic: topic.name):
+            min_isr = self._min_isr(topic.name)
+            made_of = image.topic_changes(topic.topic_id), min_isr, capped
+            counted = before.get(topic.topic_id)
+            if counted is None or counted.made_of != made_of:
+                counted = _count(topic, image.partitions_of(topic.topic_id), min_isr, capped, made_of)
+            self._topics[topic.topic_id] = counted
+        found = self._topics.values()
+        affected = sorted(
+            chain.from_iterable(each.affected for each in found), key=lambda each: _WORST_FIRST[PartitionProblem(each.problem)]
+        )
+        return PartitionCounts(
+            [each.counts for each in found],
+            affected,
+            list(islice(chain.from_iterable(each.recovering for each in found), MOST_RECOVERING)),
+            list(chain.from_iterable(each.reassignments for each in found)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _TopicCount:
+    """The counts of a topic, and the values that they were made of. While these values stay the same, so do the counts."""
+
+    made_of: tuple[object, ...]
+    counts: TopicCounts
+    affected: list[AffectedPartition]
+    recovering: list[PartitionName]
+    reassignments: list[Reassignment]
+
+
+def _count(
+    topic: Topic, partitions: Mapping[int, PartitionState], min_isr: int, capped: frozenset[int], made_of: tuple[object, ...]
+) -> _TopicCount:
+    states = sorted(partitions.items())
+    found = {
+        PartitionProblem.OFFLINE: [each for each in states if each[1].leader < 0],
+        PartitionProblem.UNDER_MIN_ISR: [each for each in states if under_min_isr(each[1], min_isr, capped)],
+        PartitionProblem.UNDER_REPLICATED: sorted((each for each in states if each[1].under_replicated), key=lambda each: len(each[1].isr)),
+    }
+    return _TopicCount(
+        made_of,
+        TopicCounts(
+            topic=topic.name,
+            topic_id=topic.topic_id,
+            partitions=len(states),
+            in_sync={}
+            if min_isr
+            else dict(Counter(f"{len(state.isr)}/{len(state.replicas) if _is_capped(state, capped) else ''}" for _, state in states)),
+            **{str(problem): len(some) for problem, some in found.items()},
+        ),
+        list(_affected(topic.name, found)),
+        [PartitionName(topic.name, number) for number, state in states if state.recovering],
+        [_reassignment(topic.name, number, state) for number, state in states if state.adding_replicas or state.removing_replicas],
+    )
+
+
+class PartitionProblem(StrEnum):
+    """The problem of a partition, the worst first."""
+
+    OFFLINE = "offline"
+    UNDER_MIN_ISR = "under_min_isr"
+    UNDER_REPLICATED = "under_replicated"
+
+
+def under_min_isr(state: PartitionState, min_isr: int, capped: frozenset[int]) -> bool:
+    """Whether fewer replicas are in sync than min.insync.replicas requires (`Partition.isUnderMinIsr`).
+
+    Args:
+        capped: brokers of Kafka 3.7 and later, which require no more than there are replicas. Without a leader, any such broker is enough.
+    """
+    return len(state.isr) < (min(min_isr, len(state.replicas)) if _is_capped(state, capped) else min_isr)
+
+
+def _is_capped(state: PartitionState, capped: frozenset[int]) -> bool:
+    return bool(capped) if state.leader < 0 else state.leader in capped
+
+
+def _affected(topic: str, partitions: dict[PartitionProblem, list[tuple[int, PartitionState]]]) -> Iterable[AffectedPartition]:
+    """All partitions of a topic with a problem, each with its worst one; those of which the same is true in one message."""
+    named: set[int] = set()
+    for problem, some in partitions.items():
+        alike: dict[tuple[int, tuple[tuple[int, ...], ...]], list[int]] = {}
+        for partition, state in some:
+            if partition not in named:
+                replicas = tuple(tuple(sorted(each)) for each in (state.isr, state.out_of_sync, state.electable))
+                alike.setdefault((state.leader, replicas), []).append(partition)
+        for (leader, (in_sync, out_of_sync, electable)), (first, *also) in alike.items():
+            named.update((first, *also))
+            yield AffectedPartition(
+                topic=topic,
+                partition=first,
+                problem=str(problem),
+                leader=leader,
+                in_sync=[*in_sync],
+                out_of_sync=[*out_of_sync],
+                electable=[*electable],
+                also=also,
+            )
+
+
+def _reassignment(topic: str, partition: int, state: PartitionState) -> Reassignment:
+    adding, removing = sorted(state.adding_replicas), sorted(state.removing_replicas)
+    return Reassignment(topic=topic, partition=partition, leader=state.leader, adding=adding, removing=removing)
+
+
+_WORST_FIRST = {problem: rank for rank, problem in enumerate(PartitionProblem)}
+
+
+def _min_isr(configs: Configs) -> int:
+    """min.insync.replicas from the metadata log for a topic, 0 where it sets none: the job reads ``server.properties``."""
+    found = (int(setting.value) for setting in configs.settings if setting.name == "min.insync.replicas")
+    return next(found, 0)
+
+
+def _registered(state: BrokerState, replicas: bool) -> Registered:
+    phase = "" if state.phase is None else str(state.phase)
+    return Registered(state.broker_id, state.fenced, state.broker_epoch, phase, state.since_ms, replicas, server_of(state))
+
+
+def name_of(packed: str) -> str:
+    """The name of something packed: a hash of its content."""
+    return hashlib.sha256(packed.encode()).hexdigest()[:16]
+
+
+def _topic_id(image: ClusterImage | None, key: LogKey) -> str | None:
+    if image is None:
+        return None
+    if key.topic_id:
+        return key.topic_id if image.topic_name(key.topic_id) is not None else None
+    return image.topic_id(key.topic)
+
+
+def _is_own(key: LogKey, leader: int) -> Leads:
+    return Leads.YES if leader == key.broker else Leads.NO
+
+
+def _is_hosted(image: ClusterImage, log_dir: LogDir, topic: str, partition: int) -> bool:
+    state = image.partition(image.topic_id(topic) or "", partition)
+    if state is None or log_dir.broker not in state.replicas:
+        return False
+    assigned, broker = state.directory(log_dir.broker), image.broker(log_dir.broker)
+    return assigned == log_dir.directory_id or broker is None or assigned not in broker.log_dirs

@@ -36,7 +36,6 @@ SCANS = 8
 PRINCIPALS_SCANS = 4
 """The most of them for one principal, so that no token keeps all of them."""
 
-
 _Name = TypeVar("_Name", StartFrom, Scan)
 
 LEAST_EXCERPT_BYTES = 1 << 20
@@ -69,6 +68,13 @@ def excerpt_messages(every: LogDirs, request: ExcerptsRequest) -> Iterator[bytes
     topics = [] if partitions else topics_of(log_dirs)[:NAMED]
     away = [UnavailableDir(broker=each.broker, log_dir=str(each.path)) for each in every if each.path in unavailable]
     yield Excerpts(excerpts=[], last=True, matched=len(partitions), topics=topics, unavailable=away).encode()
+
+
+def _one_of(value: str, kind: Callable[[str], _Name]) -> _Name:
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise AgentError(f"{quoted(value)} is nothing that this agent knows") from error
 
 
 def scan_messages(
@@ -108,10 +114,3 @@ def owner_messages(log_dirs: Sequence[LogDir], request: OwnersRequest, redact: C
     for rows in owners_in(log_dirs, request.known):
         names = pa.array(map(redact, rows.column(place).to_pylist()), pa.string())
         yield from row_messages([rows.set_column(place, PRODUCER_OWNERS.field(place), names)])
-
-
-def _one_of(value: str, kind: Callable[[str], _Name]) -> _Name:
-    try:
-        return kind(value)
-    except ValueError as error:
-        raise AgentError(f"{quoted(value)} is nothing that this agent knows") from error

@@ -1,5 +1,7 @@
 """What an agent tells about itself over HTTP: whether it is alive, whether it serves, its own metrics. Nothing about Kafka's logs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from pathlib import Path
@@ -19,6 +21,63 @@ from streaming.common.web.gate import Gate
 from streaming.common.web.messages import TEXT_TYPE, Response, sentence
 from streaming.common.web.server import Server
 from streaming.errors import UsageError
+
+HEALTHY_SECONDS = 60.0
+"""Without a sign of life of the watcher for this long, the agent is stuck. A poll takes milliseconds, or seconds for a backlog."""
+
+
+class HealthServer:
+    """Answers requests at an address of their own from its creation until `close`.
+
+    Raises:
+        UsageError: nothing can listen there, or the web config cannot be used.
+    """
+
+    def __init__(self, listen: Address, web_config: Path | None, pages: HealthPages) -> None:
+        gate = Gate(web_config)
+        try:
+            self._server = Server(listen.host, listen.port, lambda request: pages.answer(request.path), gate, monotonic)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {listen}: {error.strerror}; stop the process that uses it, "
+                "or choose another address with --metrics-listen HOST:PORT"
+            ) from error
+        self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.address[1])}"
+        metrics = pages.metrics
+        metrics.show(WEB_FAILURES, lambda: self._server.counts().failures)
+        metrics.show(HTTP_CUTS, lambda: self._server.counts().cuts)
+        metrics.show(HTTP_REFUSALS, lambda: self._server.counts().refusals)
+        metrics.show(WRONG_PASSWORDS, lambda: self._server.counts().wrong)
+        self._server.start("health")
+
+    def close(self) -> None:
+        """Stop answering and release the port."""
+        self._server.close()
+
+
+class HealthPages:
+    """What an agent answers about itself. Thread-safe."""
+
+    def __init__(self, metrics: AgentMetrics, pulse: Pulse) -> None:
+        self.metrics = metrics
+        self._pulse = pulse
+        self.waits_for: Callable[[], Iterable[str]] = tuple
+        """Returns the files in which a call has not returned. Their log dirs are not watched, but the agent still counts as healthy."""
+
+    def answer(self, path: str) -> Response:
+        """The answer to a request for a path."""
+        match path:
+            case "/metrics":
+                return Response(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self.metrics.page())
+            case "/-/healthy":
+                short = ["too many open files"] if shortage.lasts else []
+                word = "\n".join(("healthy", *(f"does not answer: {file}" for file in self.waits_for()), *short))
+                return _state(self._pulse.healthy, word, "the log dirs have not been looked at lately")
+            case "/-/ready":
+                return _state(self._pulse.ready, "ready", "the log dirs have not been looked at yet")
+            case "/":
+                return sentence(HTTPStatus.OK, "segtail agent: /metrics /-/healthy /-/ready")
+        return sentence(HTTPStatus.NOT_FOUND, "not found")
 
 
 class AgentMetrics:
@@ -54,10 +113,6 @@ class AgentMetrics:
         return Counter(metric.name, metric.help, metric.labels, registry=self._registry)
 
 
-HEALTHY_SECONDS = 60.0
-"""Without a sign of life of the watcher for this long, the agent is stuck. A poll takes milliseconds, or seconds for a backlog."""
-
-
 class Pulse:
     """The time of the watcher's last sign of life. Thread-safe."""
 
@@ -84,60 +139,6 @@ class Pulse:
     def ready(self) -> bool:
         """Whether there has been a sign of life."""
         return self._last is not None
-
-
-class HealthPages:
-    """What an agent answers about itself. Thread-safe."""
-
-    def __init__(self, metrics: AgentMetrics, pulse: Pulse) -> None:
-        self.metrics = metrics
-        self._pulse = pulse
-        self.waits_for: Callable[[], Iterable[str]] = tuple
-        """Returns the files in which a call has not returned. Their log dirs are not watched, but the agent still counts as healthy."""
-
-    def answer(self, path: str) -> Response:
-        """The answer to a request for a path."""
-        match path:
-            case "/metrics":
-                return Response(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self.metrics.page())
-            case "/-/healthy":
-                short = ["too many open files"] if shortage.lasts else []
-                word = "\n".join(("healthy", *(f"does not answer: {file}" for file in self.waits_for()), *short))
-                return _state(self._pulse.healthy, word, "the log dirs have not been looked at lately")
-            case "/-/ready":
-                return _state(self._pulse.ready, "ready", "the log dirs have not been looked at yet")
-            case "/":
-                return sentence(HTTPStatus.OK, "segtail agent: /metrics /-/healthy /-/ready")
-        return sentence(HTTPStatus.NOT_FOUND, "not found")
-
-
-class HealthServer:
-    """Answers requests at an address of their own from its creation until `close`.
-
-    Raises:
-        UsageError: nothing can listen there, or the web config cannot be used.
-    """
-
-    def __init__(self, listen: Address, web_config: Path | None, pages: HealthPages) -> None:
-        gate = Gate(web_config)
-        try:
-            self._server = Server(listen.host, listen.port, lambda request: pages.answer(request.path), gate, monotonic)
-        except OSError as error:
-            raise UsageError(
-                f"cannot listen on {listen}: {error.strerror}; stop the process that uses it, "
-                "or choose another address with --metrics-listen HOST:PORT"
-            ) from error
-        self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.address[1])}"
-        metrics = pages.metrics
-        metrics.show(WEB_FAILURES, lambda: self._server.counts().failures)
-        metrics.show(HTTP_CUTS, lambda: self._server.counts().cuts)
-        metrics.show(HTTP_REFUSALS, lambda: self._server.counts().refusals)
-        metrics.show(WRONG_PASSWORDS, lambda: self._server.counts().wrong)
-        self._server.start("health")
-
-    def close(self) -> None:
-        """Stop answering and release the port."""
-        self._server.close()
 
 
 def _state(good: bool, word: str, otherwise: str) -> Response:

@@ -3,6 +3,8 @@
 Nothing of it is needed: a job that is not known begins again, at what it has counted.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable
@@ -21,31 +23,6 @@ READS_SECONDS = 60.0
 
 _MOST_RUNS = 64
 _MOST_PRINCIPALS = 256
-
-
-def is_full(journal: Journal, jobs: "Jobs") -> bool:
-    """Whether so much waits for the job that has come furthest that no more has to be read of logs: Kafka keeps it."""
-    return journal.size_after(jobs.furthest()) >= journal.full_bytes
-
-
-@dataclass(slots=True)
-class _Job:
-    run: str
-    heard_at: float
-    earlier: list[str] = field(default_factory=list)
-    twin_at: float | None = None  # when a request of an earlier run was last refused
-    begun: Begun | None = None
-    watcher: object = None  # the one that was asked for the beginning
-    number: int = 0  # of the beginning
-    after: int = -1  # what the job has
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a run of a job is: its ``journal``, the agent's with the number of the beginning, and the seq behind which that lies."""
-
-    journal: str
-    begun: int
 
 
 class Jobs:
@@ -176,3 +153,28 @@ class Jobs:
         if len(self._of) > _MOST_PRINCIPALS:
             silent = min(self._of, key=lambda each: max(job.heard_at for job in self._of[each].values()))
             del self._of[silent]
+
+
+@dataclass(slots=True)
+class _Job:
+    run: str
+    heard_at: float
+    earlier: list[str] = field(default_factory=list)
+    twin_at: float | None = None  # when a request of an earlier run was last refused
+    begun: Begun | None = None
+    watcher: object = None  # the one that was asked for the beginning
+    number: int = 0  # of the beginning
+    after: int = -1  # what the job has
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run of a job is: its ``journal``, the agent's with the number of the beginning, and the seq behind which that lies."""
+
+    journal: str
+    begun: int
+
+
+def is_full(journal: Journal, jobs: Jobs) -> bool:
+    """Whether so much waits for the job that has come furthest that no more has to be read of logs: Kafka keeps it."""
+    return journal.size_after(jobs.furthest()) >= journal.full_bytes

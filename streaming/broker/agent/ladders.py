@@ -32,81 +32,13 @@ from streaming.kafka.scan.sums import Sums
 from streaming.kafka.scan.transaction_steps import Steps
 from streaming.kafka.scan.walk import Bytes
 
-# --- how many records each log has, in versions: what has changed since one can be asked for.
-
+log = logging.getLogger(__name__)
 
 _Row = tuple[int, int, int, int, int, str]
 
 _ROW = ("log_start", "next_offset", "data", "aborted", "control", "error")
 
 _GONE: _Row = (-1, -1, 0, 0, 0, "")
-
-
-class _Known(NamedTuple):
-    """``changed``: the version of the last change. ``done``: when the log came to rest, if it did: until it wakes, the row is the same."""
-
-    row: _Row
-    done: object | None
-    changed: int
-
-
-_NOTHING = _Known(_GONE, None, 0)
-
-
-class RecordTotals:
-    """The totals of records of all logs, and which have changed since which version. Thread-safe.
-
-    Args:
-        logs: the ladders of all logs.
-        error: why one that has no totals has none, "" if it only waits for them.
-    """
-
-    def __init__(self, logs: Callable[[], Iterable[LadderedLog]], error: Callable[[LadderedLog], str]) -> None:
-        self._logs = logs
-        self._error = error
-        self._lock = threading.Lock()
-        self._known: dict[LogKey, _Known] = {}
-        self.process = uuid.uuid4().hex
-        """Versions of another process mean nothing."""
-        self._number = 0
-
-    def changes(self, process: str, number: int) -> tuple[int, bool, pa.RecordBatch]:
-        """The present version, whether these are all rows, and the rows (`RECORDS`) that changed since ``number``."""
-        with self._lock:
-            self._look()
-            whole = process != self.process or number > self._number or number <= 0
-            chosen = {key: each.row for key, each in self._known.items() if (each.row is not _GONE if whole else each.changed > number)}
-            return self._number, whole, _batch(chosen)
-
-    def _look(self) -> None:
-        """Bring the known logs up to date: the logs that are found now count, and a known log that is not found counts as gone."""
-        before, stamp = self._known, self._number + 1
-        self._known = {key: known if known.row is _GONE else _Known(_GONE, None, stamp) for key, known in before.items()}
-        for each in self._logs():
-            key, done = each.tail.cursor.log, each.done_at  # before its totals: what happens meanwhile shows the next time
-            known = before.get(key, _NOTHING)
-            row = known.row if done is not None and known.done is done else self._row(each)
-            if row is not _GONE:
-                self._known[key] = _Known(row, done, known.changed if known.row == row else stamp)
-        if any(known.changed == stamp for known in self._known.values()):
-            self._number = stamp
-
-    def _row(self, each: LadderedLog) -> _Row:
-        found = each.totals()
-        if found is not None:
-            return *found, ""
-        error = self._error(each)
-        return (*_GONE[:-1], error) if error else _GONE
-
-
-def _batch(rows: dict[LogKey, _Row]) -> pa.RecordBatch:
-    columns = dict(zip(KEY, key_arrays(rows), strict=True))
-    values = list(zip(*rows.values(), strict=True)) or [()] * len(_ROW)
-    columns |= {name: pa.array(value, RECORDS.field(name).type) for name, value in zip(_ROW, values, strict=True)}
-    return pa.RecordBatch.from_arrays([columns[name] for name in RECORDS.names], schema=RECORDS)
-
-
-log = logging.getLogger(__name__)
 
 REST_SECONDS = 5.0
 """How often new logs, gaps and other listings are looked for."""
@@ -123,13 +55,8 @@ SWEEP_SECONDS = 3600.0
 CPU_SHARE = 0.25
 """The most of one core that filling takes."""
 
-
 BUFFER_BYTES = 2 << 20
 """How much is read at once: it stays in the processor's cache."""
-
-
-class _StopError(OSError):
-    """The log dir may not be read any more, or the agent ends."""
 
 
 class Ladders:
@@ -394,3 +321,73 @@ class _LadderDir:
 
     def _let_go(self, log: LadderedLog, gone: bool) -> None:
         self.gone |= log.stored_keys if gone else set()
+
+
+class RecordTotals:
+    """The totals of records of all logs, and which have changed since which version. Thread-safe.
+
+    How many records each log has, in versions: what has changed since one can be asked for.
+
+    Args:
+        logs: the ladders of all logs.
+        error: why one that has no totals has none, "" if it only waits for them.
+    """
+
+    def __init__(self, logs: Callable[[], Iterable[LadderedLog]], error: Callable[[LadderedLog], str]) -> None:
+        self._logs = logs
+        self._error = error
+        self._lock = threading.Lock()
+        self._known: dict[LogKey, _Known] = {}
+        self.process = uuid.uuid4().hex
+        """Versions of another process mean nothing."""
+        self._number = 0
+
+    def changes(self, process: str, number: int) -> tuple[int, bool, pa.RecordBatch]:
+        """The present version, whether these are all rows, and the rows (`RECORDS`) that changed since ``number``."""
+        with self._lock:
+            self._look()
+            whole = process != self.process or number > self._number or number <= 0
+            chosen = {key: each.row for key, each in self._known.items() if (each.row is not _GONE if whole else each.changed > number)}
+            return self._number, whole, _batch(chosen)
+
+    def _look(self) -> None:
+        """Bring the known logs up to date: the logs that are found now count, and a known log that is not found counts as gone."""
+        before, stamp = self._known, self._number + 1
+        self._known = {key: known if known.row is _GONE else _Known(_GONE, None, stamp) for key, known in before.items()}
+        for each in self._logs():
+            key, done = each.tail.cursor.log, each.done_at  # before its totals: what happens meanwhile shows the next time
+            known = before.get(key, _NOTHING)
+            row = known.row if done is not None and known.done is done else self._row(each)
+            if row is not _GONE:
+                self._known[key] = _Known(row, done, known.changed if known.row == row else stamp)
+        if any(known.changed == stamp for known in self._known.values()):
+            self._number = stamp
+
+    def _row(self, each: LadderedLog) -> _Row:
+        found = each.totals()
+        if found is not None:
+            return *found, ""
+        error = self._error(each)
+        return (*_GONE[:-1], error) if error else _GONE
+
+
+class _Known(NamedTuple):
+    """``changed``: the version of the last change. ``done``: when the log came to rest, if it did: until it wakes, the row is the same."""
+
+    row: _Row
+    done: object | None
+    changed: int
+
+
+def _batch(rows: dict[LogKey, _Row]) -> pa.RecordBatch:
+    columns = dict(zip(KEY, key_arrays(rows), strict=True))
+    values = list(zip(*rows.values(), strict=True)) or [()] * len(_ROW)
+    columns |= {name: pa.array(value, RECORDS.field(name).type) for name, value in zip(_ROW, values, strict=True)}
+    return pa.RecordBatch.from_arrays([columns[name] for name in RECORDS.names], schema=RECORDS)
+
+
+_NOTHING = _Known(_GONE, None, 0)
+
+
+class _StopError(OSError):
+    """The log dir may not be read any more, or the agent ends."""

@@ -93,6 +93,21 @@ def _producers(batches: Batches) -> Longs:
     return producers
 
 
+def _among(check: BatchCheck, batch: Batches, before: Batches | None, after: Batches) -> BatchCheck:
+    """The check with what none of the neighbors has."""
+    sides = [] if before is None else [before.take(~before.control).take(slice(-NEIGHBORS, None))]
+    earlier = _producers(sides[0]) if sides else np.empty(0, np.int64)
+    sides.append(after.take(~after.control).take(slice(0, NEIGHBORS)))
+    count = sum(map(len, sides))
+    unlike = {
+        Unlike.LARGEST: count >= FEW and all(each.size.max(initial=0) < check.size for each in sides),
+        Unlike.PRODUCER: len(earlier) >= FEW and check.producer_id >= 0 and check.producer_id not in earlier,
+        Unlike.CODEC: count >= FEW and not any((each.codec == batch.codec[0]).any() for each in sides),
+        Unlike.FORMAT: count >= FEW and not any((each.magic == batch.magic[0]).any() for each in sides),
+    }
+    return replace(check, neighbors=count, unlike=[*(each for each, so in unlike.items() if so), *check.unlike])
+
+
 def _opened(check: BatchCheck, file: OpenSegment, offset: int) -> BatchCheck:
     """The check with what the lengths of its records say."""
     if check.size > MAX_OPENED_BYTES:
@@ -126,18 +141,3 @@ def _before(file: OpenSegment, position: int, buffer: Bytes) -> Batches | None:
     if not start < position <= start + len(buffer):
         return None
     return scan_on(file, start, next_offset, buffer[: position - start]).batches
-
-
-def _among(check: BatchCheck, batch: Batches, before: Batches | None, after: Batches) -> BatchCheck:
-    """The check with what none of the neighbors has."""
-    sides = [] if before is None else [before.take(~before.control).take(slice(-NEIGHBORS, None))]
-    earlier = _producers(sides[0]) if sides else np.empty(0, np.int64)
-    sides.append(after.take(~after.control).take(slice(0, NEIGHBORS)))
-    count = sum(map(len, sides))
-    unlike = {
-        Unlike.LARGEST: count >= FEW and all(each.size.max(initial=0) < check.size for each in sides),
-        Unlike.PRODUCER: len(earlier) >= FEW and check.producer_id >= 0 and check.producer_id not in earlier,
-        Unlike.CODEC: count >= FEW and not any((each.codec == batch.codec[0]).any() for each in sides),
-        Unlike.FORMAT: count >= FEW and not any((each.magic == batch.magic[0]).any() for each in sides),
-    }
-    return replace(check, neighbors=count, unlike=[*(each for each, so in unlike.items() if so), *check.unlike])

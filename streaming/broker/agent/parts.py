@@ -1,5 +1,7 @@
 """The parts of an agent that work on one journal: the watcher's thread, what checks and replaces it, the answers, the scrub."""
 
+from __future__ import annotations
+
 import logging
 import os
 import signal
@@ -42,118 +44,11 @@ from streaming.rules.broker_process import NEVER_LOOKED, ProcessState, ends_ms, 
 
 log = logging.getLogger(__name__)
 
-
-class Ending:
-    """Set once the agent has to end. ``polls``: the requests that the watcher's thread waits for, so that it notices at once."""
-
-    def __init__(self, polls: Polls) -> None:
-        self.event = threading.Event()
-        self._polls = polls
-
-    def end(self) -> None:
-        """End the agent."""
-        self.event.set()
-        self._polls.want()
-
-    def end_at_signals(self) -> None:
-        """End at SIGTERM and SIGINT, however often they come. Only the main thread may call it.
-
-        A handler runs in the middle of whatever the main thread does, another handler included, and would wait for ever for a lock that
-        this holds. So the signal wakes a thread.
-        """
-        reader, writer = os.pipe()
-        os.set_blocking(writer, False)
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _do_nothing)
-        threading.Thread(target=_wait_for_signal, args=(reader, self.end), daemon=True, name="signals").start()
-
-    def end_with_parent(self) -> None:
-        """End at the end of standard input."""
-        threading.Thread(target=_wait_for_parent, args=(self.end,), daemon=True, name="parent").start()
-
-
-def _do_nothing(*_: object) -> None:
-    """The thread has been told already."""
-
-
-def _wait_for_signal(reader: int, end: Callable[[], None]) -> None:
-    while os.read(reader, 1)[0] == signal.SIGHUP:
-        pass  # it is for the log's level
-    end()
-
-
-def _wait_for_parent(end: Callable[[], None]) -> None:
-    while os.read(sys.stdin.fileno(), 1024):
-        pass  # the parent sends nothing; the pipe closes with the parent, however it ends
-    end()
-
-
-def send_address(address: str) -> None:
-    """Send the agent's address to its parent, on standard output."""
-    try:
-        os.write(sys.stdout.fileno(), f"{address}\n".encode())
-    except BrokenPipeError:
-        log.debug("the parent has ended")  # the end of standard input shows it as well
-
-
 MOST_NAMED = 50
 """The most damaged positions, logs and files of a log dir that are named; the others are counted."""
 
 _WAITS_SECONDS = 5.0
 """A call that takes no longer than this is not reported."""
-
-
-def scrub_statuses(reports: Iterable[ScrubReport]) -> list[ScrubStatus]:
-    """The status of each log dir."""
-    return [_status(report) for report in reports]
-
-
-def _status(report: ScrubReport) -> ScrubStatus:
-    progress = report.progress
-    damaged = [(segment, partition) for segment in progress.segments if segment.batches and (partition := _partition(segment)) is not None]
-    unreadable = [segment for segment in progress.segments if segment.error]
-    batches = Counter[PartitionDir]()
-    for segment, partition in damaged:
-        batches[partition] += segment.batches
-    waits = report.waiting >= _WAITS_SECONDS
-    return ScrubStatus(
-        broker=report.log_dir.broker,
-        log_dir=str(report.log_dir.path),
-        began_ms=progress.began_ms,
-        ended_ms=progress.ended_ms,
-        logs=progress.logs,
-        logs_checked=progress.logs_checked,
-        checked=progress.checked,
-        corrupt=batches.total(),
-        unreadable=len(unreadable),
-        waits_at=report.waits_at if waits else "",
-        waits_seconds=round(report.waiting, 1) if waits else 0.0,
-        corrupt_batches=list(_corrupt_batches(damaged))[:MOST_NAMED],
-        corrupt_logs=[CorruptLog(each.topic, each.partition, count) for each, count in batches.most_common(MOST_NAMED)],
-        unreadable_files=[UnreadableFile(str(segment.path), segment.error) for segment in unreadable[:MOST_NAMED]],
-    )
-
-
-def _corrupt_batches(damaged: Iterable[tuple[FoundSegment, PartitionDir]]) -> Iterator[CorruptBatch]:
-    """The first damaged position of each segment, then the others."""
-    named = [
-        (number, CorruptBatch(partition.topic, partition.partition, str(segment.path), damage.position, damage.offset, str(damage.fault)))
-        for segment, partition in damaged
-        for number, damage in enumerate(segment.damages)
-    ]
-    return (batch for _, batch in sorted(named, key=lambda each: each[0]))
-
-
-def _partition(segment: FoundSegment) -> PartitionDir | None:
-    return parse_partition_dir(segment.path.parent.name)
-
-
-# --- handles log dirs whose file system does not answer. The sign of such a log dir is a call of the watcher that does not return. The log
-# dir is not used until the call returns. A call into a dead disk, or to a file server that is away, cannot be ended from outside. So
-# another watcher replaces the one that waits in the call. The new watcher leaves that log dir alone and continues from the journal, as
-# after a crash. The old one may no longer write. If its call returns after all, the log dir is used again.
-
 
 POLL_SECONDS = 1.0
 """How often the watcher's thread is checked."""
@@ -166,144 +61,8 @@ For a log dir that answered later after all, the number is doubled each time.
 
 MOST_PATIENCE_POLLS = 60
 
-
-@dataclass(frozen=True, slots=True)
-class BlockedCall:
-    """A call that has not returned. ``path``: the file or directory; ``since``: seconds of a monotonic clock."""
-
-    log_dir: LogDir
-    path: Path
-    since: float
-
-
-class Blocking:
-    """Checks the watcher's thread and replaces it. One thread calls `poll`; others read ``blocked`` and ``current``.
-
-    Args:
-        start: starts a watcher's thread.
-        fence: stops a thread from writing into the journal from now on.
-        silent: attempts to read log dirs that have not returned; these log dirs are barred already.
-    """
-
-    def __init__(
-        self,
-        log_dirs: LogDirs,
-        start: Callable[[], PollingThread],
-        fence: Callable[[threading.Thread], None],
-        silent: Iterable[FirstRead] = (),
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._log_dirs = log_dirs
-        self._start = start
-        self._fence = fence
-        self._clock = clock
-        self._waiting: dict[Path, tuple[BlockedCall, PollingThread | FirstRead]] = {}
-        self._patience: dict[Path, int] = {}
-        self._same = 0
-        self._last_call: tuple[object, int] = (None, -1)  # the call that the last check found
-        for read in silent:
-            log_dir = self._log_dir_of(read.path)
-            assert log_dir is not None
-            self._waiting[read.path] = BlockedCall(log_dir, Path(read.at), clock()), read
-        self.current = start()
-        """The watcher's thread that is in use."""
-
-    @property
-    def blocked(self) -> list[BlockedCall]:
-        """The calls that have not returned, one for each log dir."""
-        return [call for call, _ in list(self._waiting.values())]  # a copy at once, because other threads read it
-
-    def poll(self) -> None:
-        """Check the thread once. Call it every `POLL_SECONDS`. Raises Exception: the one that ended the watcher's thread."""
-        if self._take_back():
-            return
-        if self.current.error is not None:
-            raise self.current.error
-        calls = self.current.calls
-        path, count = calls.path, calls.count
-        # checks are counted, not seconds: while the machine is suspended, no check runs
-        self._same = self._same + 1 if path is not None and (path, count) == self._last_call else 0
-        self._last_call = (path, count)
-        log_dir = None if path is None else self._log_dir_of(Path(path))
-        if path is not None and log_dir is not None and self._same >= self._patience.get(log_dir.path, PATIENCE_POLLS):
-            self._leave(log_dir, Path(path))
-
-    def blocked_for(self, call: BlockedCall) -> float:
-        """The seconds for which the call has not returned."""
-        return self._clock() - call.since
-
-    def _log_dir_of(self, path: Path) -> LogDir | None:
-        roots = {log_dir.path: log_dir for log_dir in self._log_dirs}
-        return next((roots[root] for root in (path, *path.parents) if root in roots), None)
-
-    def _leave(self, log_dir: LogDir, path: Path) -> None:
-        log.error(
-            "a call into a log dir does not return: the log dir is not watched until it does",
-            extra={"log_dir": str(log_dir.path), "path": str(path)},
-        )
-        call = BlockedCall(log_dir, path, self._clock() - self._same * POLL_SECONDS)
-        self._waiting[log_dir.path] = call, self.current
-        self._log_dirs.bar(log_dir.path, f"{path} does not answer")
-        self._start_anew()
-
-    def _take_back(self) -> bool:
-        """Use log dirs again after their call has returned. Returns whether there was one."""
-        ended = [path for path, (_, thread) in self._waiting.items() if not thread.alive]  # a thread in its next call is alive, too
-        for path in ended:
-            del self._waiting[path]
-            self._patience[path] = min(MOST_PATIENCE_POLLS, 2 * self._patience.get(path, PATIENCE_POLLS))
-            log.warning("log dir answers again", extra={"log_dir": str(path)})
-            self._log_dirs.unbar(path)
-        if ended:
-            self._start_anew()
-        return bool(ended)
-
-    def _start_anew(self) -> None:
-        """Replace the current watcher by another one."""
-        self.current.replace()
-        self._fence(self.current.thread)
-        self._same, self._last_call = 0, (None, -1)
-        self.current = self._start()
-
-
 END_SECONDS = 5.0
 """How long the watcher has to end when the agent is stopped."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOptions:
-    """The options of an agent.
-
-    ``child``: print the address on standard output once the agent listens, and end when standard input ends; ``read_rate``: bytes of a
-    backlog for each second; ``groups_limit``: how many consumer groups are followed; ``ladder_rate``: bytes of closed segments that are
-    counted in a second, 0 for none; ``scrub_rate``: bytes of closed segments that are checked in a second, 0 for none; ``metrics_listen``:
-    the address of the agent's own metrics, None for none; ``web_config``: how they are secured; ``let_go_after_ms``: how long the processes
-    of all brokers have to be away until the agent ends by itself, 0 for never; ``limits_given``: whether settings name what brokers are
-    started with: the job that reads it says of which broker none is known.
-    """
-
-    name: str
-    log_dirs: tuple[Path, ...]
-    cache: Path | None
-    listen: Address
-    files: ServerFiles
-    metrics_listen: Address | None
-    web_config: Path | None
-    read_rate: int
-    groups_limit: int
-    ladder_rate: int
-    producers_limit: int
-    redact_ids: bool
-    scrub_rate: int
-    scrub_every_ms: int
-    child: bool
-    let_go_after_ms: int = 0
-    limits_given: bool = False
-
-
-def now_ms() -> int:
-    """The clock, Unix milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 class Parts:
@@ -451,3 +210,242 @@ class Parts:
     def _redact(self, name: str) -> str:
         """A transactional id or a group as it leaves this host."""
         return redacted(name, cluster_id=self._log_dirs.cluster_id) if self._options.redact_ids else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """The options of an agent.
+
+    ``child``: print the address on standard output once the agent listens, and end when standard input ends; ``read_rate``: bytes of a
+    backlog for each second; ``groups_limit``: how many consumer groups are followed; ``ladder_rate``: bytes of closed segments that are
+    counted in a second, 0 for none; ``scrub_rate``: bytes of closed segments that are checked in a second, 0 for none; ``metrics_listen``:
+    the address of the agent's own metrics, None for none; ``web_config``: how they are secured; ``let_go_after_ms``: how long the processes
+    of all brokers have to be away until the agent ends by itself, 0 for never; ``limits_given``: whether settings name what brokers are
+    started with: the job that reads it says of which broker none is known.
+    """
+
+    name: str
+    log_dirs: tuple[Path, ...]
+    cache: Path | None
+    listen: Address
+    files: ServerFiles
+    metrics_listen: Address | None
+    web_config: Path | None
+    read_rate: int
+    groups_limit: int
+    ladder_rate: int
+    producers_limit: int
+    redact_ids: bool
+    scrub_rate: int
+    scrub_every_ms: int
+    child: bool
+    let_go_after_ms: int = 0
+    limits_given: bool = False
+
+
+class Ending:
+    """Set once the agent has to end. ``polls``: the requests that the watcher's thread waits for, so that it notices at once."""
+
+    def __init__(self, polls: Polls) -> None:
+        self.event = threading.Event()
+        self._polls = polls
+
+    def end(self) -> None:
+        """End the agent."""
+        self.event.set()
+        self._polls.want()
+
+    def end_at_signals(self) -> None:
+        """End at SIGTERM and SIGINT, however often they come. Only the main thread may call it.
+
+        A handler runs in the middle of whatever the main thread does, another handler included, and would wait for ever for a lock that
+        this holds. So the signal wakes a thread.
+        """
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _do_nothing)
+        threading.Thread(target=_wait_for_signal, args=(reader, self.end), daemon=True, name="signals").start()
+
+    def end_with_parent(self) -> None:
+        """End at the end of standard input."""
+        threading.Thread(target=_wait_for_parent, args=(self.end,), daemon=True, name="parent").start()
+
+
+def _do_nothing(*_: object) -> None:
+    """The thread has been told already."""
+
+
+def _wait_for_signal(reader: int, end: Callable[[], None]) -> None:
+    while os.read(reader, 1)[0] == signal.SIGHUP:
+        pass  # it is for the log's level
+    end()
+
+
+def _wait_for_parent(end: Callable[[], None]) -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass  # the parent sends nothing; the pipe closes with the parent, however it ends
+    end()
+
+
+def now_ms() -> int:
+    """The clock, Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Blocking:
+    """Checks the watcher's thread and replaces it. One thread calls `poll`; others read ``blocked`` and ``current``.
+
+    Handles log dirs whose file system does not answer. The sign of such a log dir is a call of the watcher that does not return. The
+    log dir is not used until the call returns. A call into a dead disk, or to a file server that is away, cannot be ended from
+    outside. So another watcher replaces the one that waits in the call. The new watcher leaves that log dir alone and continues from
+    the journal, as after a crash. The old one may no longer write. If its call returns after all, the log dir is used again.
+
+    Args:
+        start: starts a watcher's thread.
+        fence: stops a thread from writing into the journal from now on.
+        silent: attempts to read log dirs that have not returned; these log dirs are barred already.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        start: Callable[[], PollingThread],
+        fence: Callable[[threading.Thread], None],
+        silent: Iterable[FirstRead] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log_dirs = log_dirs
+        self._start = start
+        self._fence = fence
+        self._clock = clock
+        self._waiting: dict[Path, tuple[BlockedCall, PollingThread | FirstRead]] = {}
+        self._patience: dict[Path, int] = {}
+        self._same = 0
+        self._last_call: tuple[object, int] = (None, -1)  # the call that the last check found
+        for read in silent:
+            log_dir = self._log_dir_of(read.path)
+            assert log_dir is not None
+            self._waiting[read.path] = BlockedCall(log_dir, Path(read.at), clock()), read
+        self.current = start()
+        """The watcher's thread that is in use."""
+
+    @property
+    def blocked(self) -> list[BlockedCall]:
+        """The calls that have not returned, one for each log dir."""
+        return [call for call, _ in list(self._waiting.values())]  # a copy at once, because other threads read it
+
+    def poll(self) -> None:
+        """Check the thread once. Call it every `POLL_SECONDS`. Raises Exception: the one that ended the watcher's thread."""
+        if self._take_back():
+            return
+        if self.current.error is not None:
+            raise self.current.error
+        calls = self.current.calls
+        path, count = calls.path, calls.count
+        # checks are counted, not seconds: while the machine is suspended, no check runs
+        self._same = self._same + 1 if path is not None and (path, count) == self._last_call else 0
+        self._last_call = (path, count)
+        log_dir = None if path is None else self._log_dir_of(Path(path))
+        if path is not None and log_dir is not None and self._same >= self._patience.get(log_dir.path, PATIENCE_POLLS):
+            self._leave(log_dir, Path(path))
+
+    def blocked_for(self, call: BlockedCall) -> float:
+        """The seconds for which the call has not returned."""
+        return self._clock() - call.since
+
+    def _log_dir_of(self, path: Path) -> LogDir | None:
+        roots = {log_dir.path: log_dir for log_dir in self._log_dirs}
+        return next((roots[root] for root in (path, *path.parents) if root in roots), None)
+
+    def _leave(self, log_dir: LogDir, path: Path) -> None:
+        log.error(
+            "a call into a log dir does not return: the log dir is not watched until it does",
+            extra={"log_dir": str(log_dir.path), "path": str(path)},
+        )
+        call = BlockedCall(log_dir, path, self._clock() - self._same * POLL_SECONDS)
+        self._waiting[log_dir.path] = call, self.current
+        self._log_dirs.bar(log_dir.path, f"{path} does not answer")
+        self._start_anew()
+
+    def _take_back(self) -> bool:
+        """Use log dirs again after their call has returned. Returns whether there was one."""
+        ended = [path for path, (_, thread) in self._waiting.items() if not thread.alive]  # a thread in its next call is alive, too
+        for path in ended:
+            del self._waiting[path]
+            self._patience[path] = min(MOST_PATIENCE_POLLS, 2 * self._patience.get(path, PATIENCE_POLLS))
+            log.warning("log dir answers again", extra={"log_dir": str(path)})
+            self._log_dirs.unbar(path)
+        if ended:
+            self._start_anew()
+        return bool(ended)
+
+    def _start_anew(self) -> None:
+        """Replace the current watcher by another one."""
+        self.current.replace()
+        self._fence(self.current.thread)
+        self._same, self._last_call = 0, (None, -1)
+        self.current = self._start()
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedCall:
+    """A call that has not returned. ``path``: the file or directory; ``since``: seconds of a monotonic clock."""
+
+    log_dir: LogDir
+    path: Path
+    since: float
+
+
+def scrub_statuses(reports: Iterable[ScrubReport]) -> list[ScrubStatus]:
+    """The status of each log dir."""
+    return [_status(report) for report in reports]
+
+
+def _status(report: ScrubReport) -> ScrubStatus:
+    progress = report.progress
+    damaged = [(segment, partition) for segment in progress.segments if segment.batches and (partition := _partition(segment)) is not None]
+    unreadable = [segment for segment in progress.segments if segment.error]
+    batches = Counter[PartitionDir]()
+    for segment, partition in damaged:
+        batches[partition] += segment.batches
+    waits = report.waiting >= _WAITS_SECONDS
+    return ScrubStatus(
+        broker=report.log_dir.broker,
+        log_dir=str(report.log_dir.path),
+        began_ms=progress.began_ms,
+        ended_ms=progress.ended_ms,
+        logs=progress.logs,
+        logs_checked=progress.logs_checked,
+        checked=progress.checked,
+        corrupt=batches.total(),
+        unreadable=len(unreadable),
+        waits_at=report.waits_at if waits else "",
+        waits_seconds=round(report.waiting, 1) if waits else 0.0,
+        corrupt_batches=list(_corrupt_batches(damaged))[:MOST_NAMED],
+        corrupt_logs=[CorruptLog(each.topic, each.partition, count) for each, count in batches.most_common(MOST_NAMED)],
+        unreadable_files=[UnreadableFile(str(segment.path), segment.error) for segment in unreadable[:MOST_NAMED]],
+    )
+
+
+def _partition(segment: FoundSegment) -> PartitionDir | None:
+    return parse_partition_dir(segment.path.parent.name)
+
+
+def _corrupt_batches(damaged: Iterable[tuple[FoundSegment, PartitionDir]]) -> Iterator[CorruptBatch]:
+    """The first damaged position of each segment, then the others."""
+    named = [
+        (number, CorruptBatch(partition.topic, partition.partition, str(segment.path), damage.position, damage.offset, str(damage.fault)))
+        for segment, partition in damaged
+        for number, damage in enumerate(segment.damages)
+    ]
+    return (batch for _, batch in sorted(named, key=lambda each: each[0]))
+
+
+def send_address(address: str) -> None:
+    """Send the agent's address to its parent, on standard output."""
+    try:
+        os.write(sys.stdout.fileno(), f"{address}\n".encode())
+    except BrokenPipeError:
+        log.debug("the parent has ended")  # the end of standard input shows it as well

@@ -1,5 +1,7 @@
 """The thread that polls the log dirs: the watcher, its view of the cluster, and the status of its host."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time
@@ -15,47 +17,6 @@ from streaming.broker.watcher.structure import Structure
 from streaming.broker.watcher.watcher import POLL_BYTES, Watcher
 from streaming.errors import FencedError, SegtailError
 
-
-class Polls:
-    """The polls that are requested, begun and done. The watcher's thread, which polls, and threads that request a poll share it."""
-
-    def __init__(self) -> None:
-        self._wanted = threading.Event()
-        self._changed = threading.Condition()  # protects the numbers
-        self._begun = 0
-        self._done = 0  # the last poll that has ended
-
-    def want(self) -> None:
-        """Request that the next poll begins at once."""
-        self._wanted.set()
-
-    def request(self, seconds: float) -> bool:
-        """Wait for a poll that begins after this call. Returns whether it ended within so many seconds.
-
-        Before the first poll it does not wait, because there may be no watcher to begin one.
-        """
-        with self._changed:
-            wanted = self._begun + 1
-            self.want()
-            return self._begun > 0 and self._changed.wait_for(lambda: self._done >= wanted, seconds)
-
-    def rest(self, seconds: float) -> None:
-        """Wait so long, or until a poll is requested. Only the watcher's thread calls it."""
-        self._wanted.wait(seconds)
-
-    @contextmanager
-    def polling(self) -> Iterator[None]:
-        """Count the body as one poll, of the watcher's thread. It and the one that replaces it may both be in a poll at the same time."""
-        with self._changed:
-            self._begun += 1
-            number = self._begun
-            self._wanted.clear()
-        yield
-        with self._changed:
-            self._done = max(self._done, number)
-            self._changed.notify_all()
-
-
 log = logging.getLogger(__name__)
 
 REST_SECONDS = 8.0
@@ -67,47 +28,8 @@ It is a little more than half of 15 seconds. So there is one poll between two pl
 LEAST_SECONDS = 0.2
 """The least time between the beginnings of two polls, however many are requested."""
 
-
-@dataclass(frozen=True, slots=True)
-class HostWatch:
-    """The parts that poll the log dirs. Others replace them, all together, if one of their calls does not return."""
-
-    watcher: Watcher
-    cluster: ClusterView
-    host_status: HostStatus
-
-
 BACKLOG_PAUSE_SECONDS = 0.5
 """The rest takes half of the time. No pause is longer than this."""
-
-
-class BacklogPace:
-    """Limits how fast a backlog is read: at most half of the time and at most a given rate. New data is read as usual.
-
-    Only one thread uses it. All times are seconds of a monotonic clock.
-
-    Args:
-        rate: bytes per second.
-        burst: the most bytes that are read without a pause.
-    """
-
-    def __init__(self, rate: int, burst: int) -> None:
-        self._rate = rate
-        self._burst = max(1, min(burst, rate // 2))
-        self._again_at = 0.0
-
-    def budget(self, now: float) -> int:
-        """How many bytes of a backlog may be read now."""
-        return self._burst if now >= self._again_at else 0
-
-    def read(self, size: int, began: float, ended: float) -> None:
-        """Note that this many bytes were read between the two times."""
-        took = ended - began
-        self._again_at = ended + max(min(took, BACKLOG_PAUSE_SECONDS), size / self._rate - took)
-
-    def rest(self, now: float) -> float:
-        """Seconds until more of the backlog may be read."""
-        return max(0.0, self._again_at - now)
 
 
 class PollingThread:
@@ -195,3 +117,81 @@ class PollingThread:
         except (SegtailError, OSError) as error:
             self.error = self.error or error
         self.structure.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class HostWatch:
+    """The parts that poll the log dirs. Others replace them, all together, if one of their calls does not return."""
+
+    watcher: Watcher
+    cluster: ClusterView
+    host_status: HostStatus
+
+
+class Polls:
+    """The polls that are requested, begun and done. The watcher's thread, which polls, and threads that request a poll share it."""
+
+    def __init__(self) -> None:
+        self._wanted = threading.Event()
+        self._changed = threading.Condition()  # protects the numbers
+        self._begun = 0
+        self._done = 0  # the last poll that has ended
+
+    def want(self) -> None:
+        """Request that the next poll begins at once."""
+        self._wanted.set()
+
+    def request(self, seconds: float) -> bool:
+        """Wait for a poll that begins after this call. Returns whether it ended within so many seconds.
+
+        Before the first poll it does not wait, because there may be no watcher to begin one.
+        """
+        with self._changed:
+            wanted = self._begun + 1
+            self.want()
+            return self._begun > 0 and self._changed.wait_for(lambda: self._done >= wanted, seconds)
+
+    def rest(self, seconds: float) -> None:
+        """Wait so long, or until a poll is requested. Only the watcher's thread calls it."""
+        self._wanted.wait(seconds)
+
+    @contextmanager
+    def polling(self) -> Iterator[None]:
+        """Count the body as one poll, of the watcher's thread. It and the one that replaces it may both be in a poll at the same time."""
+        with self._changed:
+            self._begun += 1
+            number = self._begun
+            self._wanted.clear()
+        yield
+        with self._changed:
+            self._done = max(self._done, number)
+            self._changed.notify_all()
+
+
+class BacklogPace:
+    """Limits how fast a backlog is read: at most half of the time and at most a given rate. New data is read as usual.
+
+    Only one thread uses it. All times are seconds of a monotonic clock.
+
+    Args:
+        rate: bytes per second.
+        burst: the most bytes that are read without a pause.
+    """
+
+    def __init__(self, rate: int, burst: int) -> None:
+        self._rate = rate
+        self._burst = max(1, min(burst, rate // 2))
+        self._again_at = 0.0
+
+    def budget(self, now: float) -> int:
+        """How many bytes of a backlog may be read now."""
+        return self._burst if now >= self._again_at else 0
+
+    def read(self, size: int, began: float, ended: float) -> None:
+        """Note that this many bytes were read between the two times."""
+        took = ended - began
+        self._again_at = ended + max(min(took, BACKLOG_PAUSE_SECONDS), size / self._rate - took)
+
+    def rest(self, now: float) -> float:
+        """Seconds until more of the backlog may be read."""
+        return max(0.0, self._again_at - now)

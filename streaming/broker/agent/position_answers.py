@@ -147,13 +147,6 @@ class PositionAnswers:
         return [each for each in own if each.path not in unavailable], [str(each.path) for each in own if each.path in unavailable]
 
 
-def _readable(found: Iterator[Excerpt | Missing]) -> Iterator[Excerpt | Missing]:
-    try:
-        yield from found
-    except OSError as error:
-        raise AgentError(f"{error.filename} cannot be read: {error.strerror or error}") from error
-
-
 def _start_of(written: str) -> StartFrom | int:
     if written in set(StartFrom):
         return StartFrom(written)
@@ -176,3 +169,10 @@ def _positions(packed: str) -> Positions:
         return unpack(packed, MOST_LOGS)
     except ValueError as error:
         raise AgentError(f"no positions: {error}") from error
+
+
+def _readable(found: Iterator[Excerpt | Missing]) -> Iterator[Excerpt | Missing]:
+    try:
+        yield from found
+    except OSError as error:
+        raise AgentError(f"{error.filename} cannot be read: {error.strerror or error}") from error

@@ -28,22 +28,21 @@ from streaming.common import whole_files
 from streaming.common.definitions import agent_metrics
 from streaming.errors import UsageError
 
+log = logging.getLogger(__name__)
+
 NEW_OBJECTS = 50_000
 """So many more objects than at the last look until the youngest are looked through: a poll makes thousands, and frees as many."""
-
-
-def collect_rarely() -> None:
-    """Make Python look for garbage less often: with its own numbers, a fifth of a poll of 1,000 logs that grow was spent on that."""
-    gc.set_threshold(NEW_OBJECTS, 20, 20)
-
-
-log = logging.getLogger(__name__)
 
 RIGHTS_EVERY_SECONDS = 600.0
 """How often the rights to read are checked: a broker may have got another umask."""
 
 CLOSE_SECONDS = 2.0
 """How long running calls have to end."""
+
+WANTED = 1 << 20
+"""More than any broker has logs. A limit of "infinity" cannot be set on every system."""
+
+FEW = 16_384
 
 
 def serve(options: AgentOptions) -> None:
@@ -98,20 +97,9 @@ def serve(options: AgentOptions) -> None:
         log.info("agent stops", extra={**stopped, "ran_seconds": round(time.monotonic() - began)})
 
 
-WANTED = 1 << 20
-"""More than any broker has logs. A limit of "infinity" cannot be set on every system."""
-
-FEW = 16_384
-
-
-def count_directories(log_dir: LogDir) -> int:
-    """How many directories a log dir has, 0 if it cannot be listed now."""
-    try:
-        with Calling(log_dir.path), os.scandir(log_dir.path) as entries:
-            return sum(entry.is_dir() for entry in entries)
-    except OSError as error:  # the watcher reports it
-        log.debug("log dir cannot be listed", extra={"log_dir": str(log_dir.path), "error": str(error)})
-        return 0
+def collect_rarely() -> None:
+    """Make Python look for garbage less often: with its own numbers, a fifth of a poll of 1,000 logs that grow was spent on that."""
+    gc.set_threshold(NEW_OBJECTS, 20, 20)
 
 
 def raise_limit(logs: int = 0) -> int:
@@ -134,13 +122,14 @@ def raise_limit(logs: int = 0) -> int:
     return limit
 
 
-def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
-    if os.geteuid() == 0 and not child:  # for a child, its job decides about running as root
-        log.warning("the agent runs as root and needs no such rights: give it a user of its own that may read the log dirs")
-    while True:
-        rights.check()
-        if stop.wait(RIGHTS_EVERY_SECONDS):
-            return
+def count_directories(log_dir: LogDir) -> int:
+    """How many directories a log dir has, 0 if it cannot be listed now."""
+    try:
+        with Calling(log_dir.path), os.scandir(log_dir.path) as entries:
+            return sum(entry.is_dir() for entry in entries)
+    except OSError as error:  # the watcher reports it
+        log.debug("log dir cannot be listed", extra={"log_dir": str(log_dir.path), "error": str(error)})
+        return 0
 
 
 def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, agent: Parts) -> None:
@@ -165,3 +154,12 @@ def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, r
         metrics.show(agent_metrics.AGENT_DOUBTS, partial(lambda each: service.doubts()[each], doubt), service.name, doubt)
     metrics.show(agent_metrics.SECURITY_FAILURES, lambda: security.failures)
     metrics.show(agent_metrics.CERTIFICATE_END, lambda: None if certificates is None else certificates.get().pair.ends_at)
+
+
+def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
+    if os.geteuid() == 0 and not child:  # for a child, its job decides about running as root
+        log.warning("the agent runs as root and needs no such rights: give it a user of its own that may read the log dirs")
+    while True:
+        rights.check()
+        if stop.wait(RIGHTS_EVERY_SECONDS):
+            return

@@ -1,5 +1,7 @@
 """Decides who may use an agent: certificates, tokens, and the rule that an agent without them listens on loopback only."""
 
+from __future__ import annotations
+
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,31 @@ from streaming.common.reloading import Reloading
 from streaming.common.targets import is_loopback
 from streaming.common.units import Address
 from streaming.errors import UsageError
+
+
+def open_security(files: ServerFiles, listen: Address) -> Security:
+    """Read the files, and check that they suffice for the address.
+
+    Raises:
+        UsageError: a file cannot be used, or a file that another one needs is missing. Or the address can be reached from other machines
+            and not every client would have to authenticate over an encrypted connection.
+    """
+    if (files.tls_cert is None) != (files.tls_key is None):
+        raise UsageError("--tls-cert and --tls-key belong together: name both")
+    if files.tls_client_ca is not None and files.tls_cert is None:
+        raise UsageError("--tls-client-ca needs a certificate of the agent too: name --tls-cert and --tls-key")
+    if not is_loopback(listen.host):
+        if files.tls_cert is None:
+            raise UsageError(
+                f"--listen {listen}: an agent without a certificate serves loopback addresses only, such as 127.0.0.1:8815: "
+                "name --tls-cert and --tls-key"
+            )
+        if files.token_file is None and files.tls_client_ca is None:
+            raise UsageError(
+                f"--listen {listen}: an agent that authenticates no jobs serves loopback addresses only, such as 127.0.0.1:8815: "
+                "name --token-file, --tls-client-ca, or both"
+            )
+    return Security(_certificates(files), _tokens(files.token_file))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,35 +68,6 @@ class Security:
     def failures(self) -> int:
         """How many changes of the files could not be used."""
         return sum(each.failures for each in (self.certificates, self.tokens) if each is not None)
-
-
-OPEN = Security(None, None)
-"""No certificates and no tokens, for loopback alone: everyone on this machine may send requests."""
-
-
-def open_security(files: ServerFiles, listen: Address) -> Security:
-    """Read the files, and check that they suffice for the address.
-
-    Raises:
-        UsageError: a file cannot be used, or a file that another one needs is missing. Or the address can be reached from other machines
-            and not every client would have to authenticate over an encrypted connection.
-    """
-    if (files.tls_cert is None) != (files.tls_key is None):
-        raise UsageError("--tls-cert and --tls-key belong together: name both")
-    if files.tls_client_ca is not None and files.tls_cert is None:
-        raise UsageError("--tls-client-ca needs a certificate of the agent too: name --tls-cert and --tls-key")
-    if not is_loopback(listen.host):
-        if files.tls_cert is None:
-            raise UsageError(
-                f"--listen {listen}: an agent without a certificate serves loopback addresses only, such as 127.0.0.1:8815: "
-                "name --tls-cert and --tls-key"
-            )
-        if files.token_file is None and files.tls_client_ca is None:
-            raise UsageError(
-                f"--listen {listen}: an agent that authenticates no jobs serves loopback addresses only, such as 127.0.0.1:8815: "
-                "name --token-file, --tls-client-ca, or both"
-            )
-    return Security(_certificates(files), _tokens(files.token_file))
 
 
 def _certificates(files: ServerFiles) -> Reloading[Certificates] | None:
@@ -109,3 +107,7 @@ def _tokens(path: Path | None) -> Reloading[tuple[Token, ...]] | None:
     found = Reloading(lambda: (read_tokens(path, "--token-file"), [path]))
     warn_if_open(path, "--token-file")
     return found
+
+
+OPEN = Security(None, None)
+"""No certificates and no tokens, for loopback alone: everyone on this machine may send requests."""

@@ -46,6 +46,23 @@ from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, FormatError, GoneError, VersionError, quoted
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.5
+"""The longest wait of a plan for a poll of all logs; under a heavy load a poll takes as long. A page misses logs that were not polled."""
+
+WAIT_SECONDS = 0.3
+"""How often a plan that waits for something new checks again."""
+
+MOST_WAIT_SECONDS = 30.0
+"""The longest wait of a plan, whatever is asked for. One plan of a job waits at a time; another one is answered at once."""
+
+BEGINNINGS, BEGINNING_SECONDS = 16, 10.0
+"""So many jobs of a principal may begin at once, and one more each so many seconds."""
+
+_ID = re.compile(r"[ -~]{0,64}")  # a UUID, where a job draws it
+_ASKS_ALL = StatusRequest()
+
 
 class Allowance:
     """A token bucket for each principal. Thread-safe.
@@ -70,24 +87,6 @@ class Allowance:
                 return False
             self._full_at[principal] = full_at
             return True
-
-
-log = logging.getLogger(__name__)
-
-POLL_SECONDS = 1.5
-"""The longest wait of a plan for a poll of all logs; under a heavy load a poll takes as long. A page misses logs that were not polled."""
-
-WAIT_SECONDS = 0.3
-"""How often a plan that waits for something new checks again."""
-
-MOST_WAIT_SECONDS = 30.0
-"""The longest wait of a plan, whatever is asked for. One plan of a job waits at a time; another one is answered at once."""
-
-BEGINNINGS, BEGINNING_SECONDS = 16, 10.0
-"""So many jobs of a principal may begin at once, and one more each so many seconds."""
-
-_ID = re.compile(r"[ -~]{0,64}")  # a UUID, where a job draws it
-_ASKS_ALL = StatusRequest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,14 +294,6 @@ class Service:
             after = int(longs(blocks[-1], "seq")[-1])
 
 
-def _ends(request: Register) -> Mapping[LogKey, KnownEnd]:
-    """What a job has counted. Raises AgentError: it is damaged."""
-    try:
-        return unpack(request.positions)
-    except FormatError as error:
-        raise AgentError(str(error), Reason.PROTOCOL) from error
-
-
 def unreadable_logs(logs: Iterable[LogKey]) -> list[UnreadableLogs]:
     """Some logs, by broker and topic: thousands of them take a few bytes each."""
     of_broker: dict[int, dict[tuple[str, str], list[int]]] = {}
@@ -319,3 +310,11 @@ def serve_only(protocol: int) -> None:
     problem = job_problem(protocol, streaming.__version__)
     if problem:
         raise VersionError(problem)
+
+
+def _ends(request: Register) -> Mapping[LogKey, KnownEnd]:
+    """What a job has counted. Raises AgentError: it is damaged."""
+    try:
+        return unpack(request.positions)
+    except FormatError as error:
+        raise AgentError(str(error), Reason.PROTOCOL) from error

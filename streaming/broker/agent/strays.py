@@ -4,6 +4,8 @@ A broker renames the directory of a log to `-stray` if it starts with it and the
 ``partition.metadata`` is missing, although the topic is live, and then it serves an empty log (seen on 4.3.1 and 4.4.0).
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +36,30 @@ _MOST_JUDGED = 100
 """So many of a log dir's are looked into: each costs reads, and a broker that starts with wrong metadata sets all of its logs aside."""
 
 
+def stray_sentences(log_dirs: Iterable[LogDir], cluster: ClusterView, counts: Callable[[str, int], bool]) -> Iterator[str]:
+    """What an answer about topics and partitions lacks, or will after the next start of a broker.
+
+    Args:
+        counts: whether it is about a topic and partition.
+    """
+    found = [each for each in strays_in(log_dirs, cluster) if counts(each.partition.topic, each.partition.partition)]
+    for kind, what in _SENTENCES.items():
+        those = [format_word(str(each.partition.path)) for each in found if each.kind is kind]
+        if those:
+            yield f"{format_count(len(those), 'log')} {what}: {format_list(those, _NAMED)}; `segtail disk` says what to do"
+
+
+def strays_in(log_dirs: Iterable[LogDir], cluster: ClusterView) -> Iterator[Stray]:
+    """All of them. What cannot be read is not known; log dirs that cannot be listed are reported elsewhere."""
+    every = list(log_dirs)
+    for log_dir in every:
+        try:
+            there = list_partitions(log_dir, _named)
+        except OSError:
+            continue
+        yield from judged(there, every, cluster)
+
+
 class StrayKind(StrEnum):
     """What is known of such a directory."""
 
@@ -52,15 +78,11 @@ class Stray:
     topic_id: str = ""
 
 
-def strays_in(log_dirs: Iterable[LogDir], cluster: ClusterView) -> Iterator[Stray]:
-    """All of them. What cannot be read is not known; log dirs that cannot be listed are reported elsewhere."""
-    every = list(log_dirs)
-    for log_dir in every:
-        try:
-            there = list_partitions(log_dir, _named)
-        except OSError:
-            continue
-        yield from judged(there, every, cluster)
+def _named(directory: Path) -> str:
+    """Whether a directory has a topic id, without a look into it: "" if not."""
+    path = f"{directory}/{PARTITION_METADATA}"
+    with Calling(path):
+        return PARTITION_METADATA if os.path.lexists(path) else ""
 
 
 def judged(there: Iterable[Partition], log_dirs: Sequence[LogDir], cluster: ClusterView) -> Iterator[Stray]:
@@ -81,25 +103,6 @@ def judged(there: Iterable[Partition], log_dirs: Sequence[LogDir], cluster: Clus
                 yield Stray(each, StrayKind.UNNAMED, _topic_id(each, cluster))
         except OSError:
             yield Stray(each, StrayKind.UNKNOWN)
-
-
-def _named(directory: Path) -> str:
-    """Whether a directory has a topic id, without a look into it: "" if not."""
-    path = f"{directory}/{PARTITION_METADATA}"
-    with Calling(path):
-        return PARTITION_METADATA if os.path.lexists(path) else ""
-
-
-def _is_unnamed(partition: Partition, cluster: ClusterView) -> bool:
-    """Whether a log of a live topic has records and no topic id: a broker writes that before the first of them."""
-    if partition.topic_id or partition.topic == METADATA_TOPIC or partition.log_dir.zookeeper or not _topic_id(partition, cluster):
-        return False
-    return any(map(has_data, list_segments(partition.path)))
-
-
-def _topic_id(partition: Partition, cluster: ClusterView) -> str:
-    ids = cluster.topic_ids() or ()
-    return next((each for each in ids if cluster.topic_name(each) == partition.topic), "")
 
 
 def _judged(
@@ -134,6 +137,24 @@ def _judged(
     return Stray(stray, StrayKind.ONLY if surely else StrayKind.UNKNOWN, live_id)
 
 
+def _topic_id(partition: Partition, cluster: ClusterView) -> str:
+    ids = cluster.topic_ids() or ()
+    return next((each for each in ids if cluster.topic_name(each) == partition.topic), "")
+
+
+def _is_unnamed(partition: Partition, cluster: ClusterView) -> bool:
+    """Whether a log of a live topic has records and no topic id: a broker writes that before the first of them."""
+    if partition.topic_id or partition.topic == METADATA_TOPIC or partition.log_dir.zookeeper or not _topic_id(partition, cluster):
+        return False
+    return any(map(has_data, list_segments(partition.path)))
+
+
+_SENTENCES = {
+    StrayKind.ONLY: "of live topics set aside by their brokers, with records that no replica in sync has",
+    StrayKind.UNNAMED: "without partition.metadata: the next start of their brokers sets them aside, and serves empty logs",
+}
+
+
 class StrayWatch:
     """What an agent knows of them in its log dirs, looked at again once a minute. Only the watcher's thread uses it."""
 
@@ -165,22 +186,3 @@ def _partition(log_dir: LogDir, name: str) -> Partition:
     parsed = parse_partition_dir(name)
     assert parsed is not None
     return Partition(log_dir, log_dir.path / name, parsed.topic, parsed.partition, "", parsed.state)
-
-
-def stray_sentences(log_dirs: Iterable[LogDir], cluster: ClusterView, counts: Callable[[str, int], bool]) -> Iterator[str]:
-    """What an answer about topics and partitions lacks, or will after the next start of a broker.
-
-    Args:
-        counts: whether it is about a topic and partition.
-    """
-    found = [each for each in strays_in(log_dirs, cluster) if counts(each.partition.topic, each.partition.partition)]
-    for kind, what in _SENTENCES.items():
-        those = [format_word(str(each.partition.path)) for each in found if each.kind is kind]
-        if those:
-            yield f"{format_count(len(those), 'log')} {what}: {format_list(those, _NAMED)}; `segtail disk` says what to do"
-
-
-_SENTENCES = {
-    StrayKind.ONLY: "of live topics set aside by their brokers, with records that no replica in sync has",
-    StrayKind.UNNAMED: "without partition.metadata: the next start of their brokers sets them aside, and serves empty logs",
-}

@@ -13,16 +13,6 @@ log = logging.getLogger(__name__)
 Pairs = tuple[tuple[str, str], ...]
 
 
-def running_configs(log_dirs: LogDirs, given: Callable[[int], bool] = lambda _: False) -> Callable[[int], "TopicConfigs"]:
-    """Makes the configurations of a broker's topics, with what the process was started with that runs with these log dirs.
-
-    Args:
-        given: whether options say what a broker is started with, so that no operator has to be told to give it.
-    """
-    brokers = RunningBrokers(given=given)
-    return lambda broker: TopicConfigs(broker, None, running=lambda: brokers.configs(broker, log_dirs.of(broker)))
-
-
 class TopicConfigs:
     """The configurations of one broker's topics. They change while the broker runs: call `refresh` before reading them.
 
@@ -104,3 +94,13 @@ class TopicConfigs:
                         "source": refused.source,
                     },
                 )
+
+
+def running_configs(log_dirs: LogDirs, given: Callable[[int], bool] = lambda _: False) -> Callable[[int], "TopicConfigs"]:
+    """Makes the configurations of a broker's topics, with what the process was started with that runs with these log dirs.
+
+    Args:
+        given: whether options say what a broker is started with, so that no operator has to be told to give it.
+    """
+    brokers = RunningBrokers(given=given)
+    return lambda broker: TopicConfigs(broker, None, running=lambda: brokers.configs(broker, log_dirs.of(broker)))

@@ -1,5 +1,7 @@
 """Decides which log dirs can be used now, and why the others cannot: a disk may fail, come back, or never answer a first read."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import os
@@ -27,13 +29,27 @@ from streaming.kafka.formats.properties import ServerProperties, known_clusters,
 
 log = logging.getLogger(__name__)
 
-# --- reads files of properties: the identity of a log dir (``meta.properties``), and each ``server.properties`` that an option names.
-
-
 UNKNOWN_BROKER = -1
 """The broker of a log dir that was never readable, if the other log dirs do not determine it."""
 
 _NAMED = 20
+
+READ_SECONDS = 5.0
+"""How long a first read of a log dir may take."""
+
+
+def open_answering(paths: Iterable[Path]) -> tuple[LogDirs, list[FirstRead]]:
+    """Open log dirs for the first time, without those that do not answer.
+
+    Returns:
+        The log dirs, and the reads without an answer; their log dirs are barred.
+
+    Raises:
+        LogDirError: as in `open_log_dirs`.
+    """
+    paths = list(paths)
+    silent = find_silent(paths)
+    return open_log_dirs(paths, {read.path: f"{read.at} does not answer" for read in silent}), silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,77 +63,6 @@ class LogDir:
     cluster_id: str
     directory_id: str | None
     zookeeper: bool = field(default=False, compare=False)
-
-
-def read_identity(path: Path) -> LogDir:
-    """Read the identity of a log dir. Without ``meta.properties`` it is no log dir: it may be a mount point with nothing mounted.
-
-    Raises:
-        LogDirError: it does not exist, cannot be read or is not a log dir.
-    """
-    meta = path / names.META_PROPERTIES
-    try:
-        with Calling(meta):
-            if not path.is_dir():
-                raise LogDirError(f"log dir {path} {'is not a directory' if path.exists() else 'does not exist'}: {_several(path)}")
-            with os.scandir(path) as entries:
-                next(entries, None)
-            identity = parse_meta_properties(read_small(meta, NAMES_BYTES))
-    except FileNotFoundError as error:
-        raise LogDirError(f"{path} is not a Kafka log dir: {_instead(path)}") from error
-    except PermissionError as error:
-        raise LogDirError(f"{error.filename} cannot be read: run as the broker's user, or as one of its group with read access") from error
-    except OSError as error:
-        kind = DescriptorsError if is_short(error) else LogDirError
-        raise kind(f"log dir {path} cannot be read: {error}") from error
-    except FormatError as error:
-        raise LogDirError(f"{meta} is not valid: {error}") from error
-    return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id, identity.zookeeper)
-
-
-def _several(path: Path) -> str:
-    """A hint for what is not there: it may be several, as a shell or a file of properties would have them."""
-    words = str(path).split()
-    if len(words) > 1 and all(Path(each).is_dir() for each in words):
-        return "for several log dirs write a comma between them, or the option once for each"
-    return "name a broker's log.dirs"
-
-
-def _instead(path: Path) -> str:
-    """Why a directory is no log dir, and a hint: the log dir that it is in, or those in it, if there are any."""
-    none, inner = f"it has no {names.META_PROPERTIES}", names.parse_partition_dir(path.name)
-    try:
-        with Calling(path), os.scandir(path) as entries:
-            if inner is not None and (path.parent / names.META_PROPERTIES).is_file():
-                return f"it is the directory of partition {inner.partition} of topic {inner.topic}; its log dir is {path.parent}"
-            inside = sorted(entry.path for entry in entries if (Path(entry.path) / names.META_PROPERTIES).is_file())
-    except OSError:
-        inside = []
-    if not inside:
-        return f"{none}; name a broker's log.dirs, mounted where they are mounts"
-    return f"{none}; name the log {'dir' if len(inside) == 1 else 'dirs'} in it: {','.join(map(format_word, inside[:_NAMED]))}"
-
-
-def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...]:
-    """Read the files of several brokers.
-
-    Raises:
-        UsageError: one cannot be read or does not contain the node id, or two belong to one broker.
-    """
-    found: dict[int, Path] = {}
-    read = []
-    for path in paths:
-        try:
-            properties = parse_server_properties(read_small(path, PROPERTIES_BYTES, follows=True))
-        except OSError as error:
-            raise UsageError(f"server.properties {path} cannot be read: {error.strerror}") from error
-        except FormatError as error:
-            raise UsageError(f"{path} is no server.properties: {error}") from error
-        other = found.setdefault(properties.node_id, path)
-        if other != path:
-            raise UsageError(f"{path} and {other} are both of node {properties.node_id}: name one for each broker")
-        read.append(properties)
-    return tuple(read)
 
 
 class LogDirs(Sequence[LogDir]):
@@ -185,7 +130,7 @@ class LogDirs(Sequence[LogDir]):
         """The brokers of the log dirs, as far as they are known."""
         return sorted({log_dir.broker for log_dir in self._dirs} - {UNKNOWN_BROKER})
 
-    def of(self, broker: int) -> "DirsOf":
+    def of(self, broker: int) -> DirsOf:
         """The log dirs of a broker that are available; this is evaluated at each iteration."""
         return DirsOf(self, broker)
 
@@ -301,8 +246,107 @@ class DirsOf(Iterable[LogDir]):
         return (log_dir for log_dir in read if log_dir.broker == self._broker)
 
 
+def read_identity(path: Path) -> LogDir:
+    """Read the identity of a log dir. Without ``meta.properties`` it is no log dir: it may be a mount point with nothing mounted.
+
+    Raises:
+        LogDirError: it does not exist, cannot be read or is not a log dir.
+    """
+    meta = path / names.META_PROPERTIES
+    try:
+        with Calling(meta):
+            if not path.is_dir():
+                raise LogDirError(f"log dir {path} {'is not a directory' if path.exists() else 'does not exist'}: {_several(path)}")
+            with os.scandir(path) as entries:
+                next(entries, None)
+            identity = parse_meta_properties(read_small(meta, NAMES_BYTES))
+    except FileNotFoundError as error:
+        raise LogDirError(f"{path} is not a Kafka log dir: {_instead(path)}") from error
+    except PermissionError as error:
+        raise LogDirError(f"{error.filename} cannot be read: run as the broker's user, or as one of its group with read access") from error
+    except OSError as error:
+        kind = DescriptorsError if is_short(error) else LogDirError
+        raise kind(f"log dir {path} cannot be read: {error}") from error
+    except FormatError as error:
+        raise LogDirError(f"{meta} is not valid: {error}") from error
+    return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id, identity.zookeeper)
+
+
+def _several(path: Path) -> str:
+    """A hint for what is not there: it may be several, as a shell or a file of properties would have them."""
+    words = str(path).split()
+    if len(words) > 1 and all(Path(each).is_dir() for each in words):
+        return "for several log dirs write a comma between them, or the option once for each"
+    return "name a broker's log.dirs"
+
+
+def _instead(path: Path) -> str:
+    """Why a directory is no log dir, and a hint: the log dir that it is in, or those in it, if there are any."""
+    none, inner = f"it has no {names.META_PROPERTIES}", names.parse_partition_dir(path.name)
+    try:
+        with Calling(path), os.scandir(path) as entries:
+            if inner is not None and (path.parent / names.META_PROPERTIES).is_file():
+                return f"it is the directory of partition {inner.partition} of topic {inner.topic}; its log dir is {path.parent}"
+            inside = sorted(entry.path for entry in entries if (Path(entry.path) / names.META_PROPERTIES).is_file())
+    except OSError:
+        inside = []
+    if not inside:
+        return f"{none}; name a broker's log.dirs, mounted where they are mounts"
+    return f"{none}; name the log {'dir' if len(inside) == 1 else 'dirs'} in it: {','.join(map(format_word, inside[:_NAMED]))}"
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them has just disappeared
+        return False
+
+
+class FirstRead:
+    """A first read of a log dir, which may never end. Its thread ends with the process at the latest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._calls = ThreadCalls()
+        self._thread = threading.Thread(target=self._read, daemon=True, name=f"look at {path}")
+        self._thread.start()
+
+    def _read(self) -> None:
+        self._calls = calls_of_this_thread()
+        with contextlib.suppress(LogDirError):  # an error is an answer; the code that opens the log dir gets it too
+            read_identity(self.path)
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is no answer yet."""
+        return self._thread.is_alive()
+
+    @property
+    def at(self) -> str | PathLike[str]:
+        """The file that is being read."""
+        return self._calls.path or self.path
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the answer, for at most so long."""
+        self._thread.join(seconds)
+
+
+def find_silent(paths: Iterable[Path], seconds: float = READ_SECONDS) -> list[FirstRead]:
+    """Read all log dirs at the same time; returns the reads without an answer within ``seconds``."""
+    reads = [FirstRead(path.absolute()) for path in paths]
+    silent = [read for read in reads if _is_silent(read, 0.0)]
+    return [read for read in silent if _is_silent(read, seconds)]
+
+
+def _is_silent(read: FirstRead, seconds: float) -> bool:
+    read.wait(seconds)
+    return read.alive
+
+
 def open_log_dirs(paths: Iterable[Path], barred: Mapping[Path, str] | None = None) -> LogDirs:
     """Read log dirs for the first time; all must be of one cluster. Those that cannot be used are kept as unavailable.
+
+    Reads files of properties: the identity of a log dir (``meta.properties``), and each ``server.properties`` that an option names.
 
     Args:
         barred: the log dirs into which no call may be made, and why.
@@ -341,11 +385,26 @@ def open_log_dirs(paths: Iterable[Path], barred: Mapping[Path, str] | None = Non
     return LogDirs(found, failed, barred)
 
 
-def _is_same(path: Path, other: Path) -> bool:
-    try:
-        return path.samefile(other)
-    except OSError:  # one of them has just disappeared
-        return False
+def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...]:
+    """Read the files of several brokers.
+
+    Raises:
+        UsageError: one cannot be read or does not contain the node id, or two belong to one broker.
+    """
+    found: dict[int, Path] = {}
+    read = []
+    for path in paths:
+        try:
+            properties = parse_server_properties(read_small(path, PROPERTIES_BYTES, follows=True))
+        except OSError as error:
+            raise UsageError(f"server.properties {path} cannot be read: {error.strerror}") from error
+        except FormatError as error:
+            raise UsageError(f"{path} is no server.properties: {error}") from error
+        other = found.setdefault(properties.node_id, path)
+        if other != path:
+            raise UsageError(f"{path} and {other} are both of node {properties.node_id}: name one for each broker")
+        read.append(properties)
+    return tuple(read)
 
 
 def refuse_inside(path: Path, log_dirs: Iterable[LogDir], option: str) -> None:
@@ -361,62 +420,3 @@ def refuse_inside(path: Path, log_dirs: Iterable[LogDir], option: str) -> None:
             raise LogDirError(
                 f"{option} {path} lies in the log dir {log_dir.path}, where nothing but Kafka may write: name another directory"
             )
-
-
-READ_SECONDS = 5.0
-"""How long a first read of a log dir may take."""
-
-
-class FirstRead:
-    """A first read of a log dir, which may never end. Its thread ends with the process at the latest."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._calls = ThreadCalls()
-        self._thread = threading.Thread(target=self._read, daemon=True, name=f"look at {path}")
-        self._thread.start()
-
-    def _read(self) -> None:
-        self._calls = calls_of_this_thread()
-        with contextlib.suppress(LogDirError):  # an error is an answer; the code that opens the log dir gets it too
-            read_identity(self.path)
-
-    @property
-    def alive(self) -> bool:
-        """Whether there is no answer yet."""
-        return self._thread.is_alive()
-
-    @property
-    def at(self) -> str | PathLike[str]:
-        """The file that is being read."""
-        return self._calls.path or self.path
-
-    def wait(self, seconds: float) -> None:
-        """Wait for the answer, for at most so long."""
-        self._thread.join(seconds)
-
-
-def open_answering(paths: Iterable[Path]) -> tuple[LogDirs, list[FirstRead]]:
-    """Open log dirs for the first time, without those that do not answer.
-
-    Returns:
-        The log dirs, and the reads without an answer; their log dirs are barred.
-
-    Raises:
-        LogDirError: as in `open_log_dirs`.
-    """
-    paths = list(paths)
-    silent = find_silent(paths)
-    return open_log_dirs(paths, {read.path: f"{read.at} does not answer" for read in silent}), silent
-
-
-def find_silent(paths: Iterable[Path], seconds: float = READ_SECONDS) -> list[FirstRead]:
-    """Read all log dirs at the same time; returns the reads without an answer within ``seconds``."""
-    reads = [FirstRead(path.absolute()) for path in paths]
-    silent = [read for read in reads if _is_silent(read, 0.0)]
-    return [read for read in silent if _is_silent(read, seconds)]
-
-
-def _is_silent(read: FirstRead, seconds: float) -> bool:
-    read.wait(seconds)
-    return read.alive

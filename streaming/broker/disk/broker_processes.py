@@ -1,5 +1,7 @@
 """Finds the server.properties of brokers with these log dirs, by the command lines of processes; and who holds a log dir's lock."""
 
+from __future__ import annotations
+
 import fcntl
 import logging
 import os
@@ -32,6 +34,10 @@ _MAIN = b"kafka.Kafka"
 _OVERRIDE = b"--override"
 _ROOT_USER = 0
 
+_FLOCK = struct.Struct("@hhqqi4x")  # struct flock of <fcntl.h>: type, whence, start, length (0: to the end), process
+_NAME_LENGTH = 300
+_ASKED = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerProcess:
@@ -41,36 +47,6 @@ class BrokerProcess:
     user: int
     file: str
     overrides: tuple[str, ...]
-
-
-def process_directories(proc: Path) -> list[Path]:
-    """The directories of processes. Raises OSError if there is no such file system."""
-    with os.scandir(proc) as entries:
-        return [proc / entry.name for entry in entries if entry.name.isdecimal()][:_MOST_PROCESSES]
-
-
-def broker_processes(proc: Path) -> Iterator[BrokerProcess]:
-    """Those that can be looked at; the others are another user's on a machine that hides them."""
-    for directory in process_directories(proc):
-        try:
-            with (directory / "cmdline").open("rb") as file:
-                command = file.read(_COMMAND_BYTES).split(b"\0")
-            user = directory.stat().st_uid
-        except OSError:  # it has ended, or is hidden
-            continue
-        if _MAIN in command[:-1]:
-            arguments = [os.fsdecode(each) for each in command[command.index(_MAIN) + 1 :] if each]
-            overrides = [value for name, value in pairwise(arguments) if os.fsencode(name) == _OVERRIDE]
-            if arguments:
-                yield BrokerProcess(directory, user, arguments[0], tuple(overrides))
-
-
-@dataclass(frozen=True, slots=True)
-class RunningLogDirs:
-    """``paths``: the log dirs of brokers that run here, as this process reaches them. ``refused``: what is not known of others, and why."""
-
-    paths: tuple[Path, ...]
-    refused: tuple[str, ...] = ()
 
 
 def running_log_dirs() -> RunningLogDirs:
@@ -92,9 +68,62 @@ def running_log_dirs() -> RunningLogDirs:
     return RunningLogDirs(tuple(found), tuple(refused))
 
 
+@dataclass(frozen=True, slots=True)
+class RunningLogDirs:
+    """``paths``: the log dirs of brokers that run here, as this process reaches them. ``refused``: what is not known of others, and why."""
+
+    paths: tuple[Path, ...]
+    refused: tuple[str, ...] = ()
+
+
+def broker_processes(proc: Path) -> Iterator[BrokerProcess]:
+    """Those that can be looked at; the others are another user's on a machine that hides them."""
+    for directory in process_directories(proc):
+        try:
+            with (directory / "cmdline").open("rb") as file:
+                command = file.read(_COMMAND_BYTES).split(b"\0")
+            user = directory.stat().st_uid
+        except OSError:  # it has ended, or is hidden
+            continue
+        if _MAIN in command[:-1]:
+            arguments = [os.fsdecode(each) for each in command[command.index(_MAIN) + 1 :] if each]
+            overrides = [value for name, value in pairwise(arguments) if os.fsencode(name) == _OVERRIDE]
+            if arguments:
+                yield BrokerProcess(directory, user, arguments[0], tuple(overrides))
+
+
+def process_directories(proc: Path) -> list[Path]:
+    """The directories of processes. Raises OSError if there is no such file system."""
+    with os.scandir(proc) as entries:
+        return [proc / entry.name for entry in entries if entry.name.isdecimal()][:_MOST_PROCESSES]
+
+
+def _properties_of(process: BrokerProcess) -> tuple[ServerProperties, Mapping[str, str]]:
+    """What the process was started with, in two forms: what segtail may read, and everything."""
+    if process.file.startswith("/"):
+        try:
+            text = read_small(process.directory / "root" / process.file[1:], PROPERTIES_BYTES, follows=True)
+        except PermissionError:  # the root of another user's process; mostly it is this one
+            text = read_small(process.file, PROPERTIES_BYTES, follows=True)
+    else:
+        text = read_small(process.directory / "cwd" / process.file, PROPERTIES_BYTES, follows=True)
+    data = b"\n".join([text, *(each.encode("latin-1", "replace") for each in process.overrides)])
+    return parse_server_properties(data), dict(parse_properties(data))
+
+
 def _named_dirs(properties: Mapping[str, str]) -> list[str]:
     named = properties.get("log.dirs") or properties.get("log.dir") or ""
     return [each.strip() for each in named.split(",") if each.strip()]
+
+
+def _is_owner(process: BrokerProcess, log_dir: Path) -> bool:
+    """Whether the process may write there, so that it is its broker. True if the log dir's owner may not be read: opening it says why."""
+    try:
+        return process.user in (_ROOT_USER, log_dir.stat().st_uid)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
 
 
 def _reached(process: BrokerProcess, path: str) -> Path:
@@ -108,16 +137,6 @@ def _is_same_path(process: BrokerProcess, path: str) -> bool:
     try:
         return (process.directory / "root" / path.lstrip("/")).samefile(path)
     except PermissionError:  # of another user's process; mostly the paths are the same
-        return True
-    except OSError:
-        return False
-
-
-def _is_owner(process: BrokerProcess, log_dir: Path) -> bool:
-    """Whether the process may write there, so that it is its broker. True if the log dir's owner may not be read: opening it says why."""
-    try:
-        return process.user in (_ROOT_USER, log_dir.stat().st_uid)
-    except PermissionError:
         return True
     except OSError:
         return False
@@ -198,19 +217,6 @@ def _may_own(process: BrokerProcess, log_dir: LogDir) -> bool:
         return False
 
 
-def _properties_of(process: BrokerProcess) -> tuple[ServerProperties, Mapping[str, str]]:
-    """What the process was started with, in two forms: what segtail may read, and everything."""
-    if process.file.startswith("/"):
-        try:
-            text = read_small(process.directory / "root" / process.file[1:], PROPERTIES_BYTES, follows=True)
-        except PermissionError:  # the root of another user's process; mostly it is this one
-            text = read_small(process.file, PROPERTIES_BYTES, follows=True)
-    else:
-        text = read_small(process.directory / "cwd" / process.file, PROPERTIES_BYTES, follows=True)
-    data = b"\n".join([text, *(each.encode("latin-1", "replace") for each in process.overrides)])
-    return parse_server_properties(data), dict(parse_properties(data))
-
-
 def _names_one(process: BrokerProcess, properties: Mapping[str, str], log_dirs: list[LogDir]) -> bool:
     """Whether one of these log dirs is among those of the process, also where that sees other paths, as in a container."""
     return any(_is_same(process, path, log_dir) for path in _named_dirs(properties) for log_dir in log_dirs)
@@ -230,20 +236,14 @@ def _is_same(process: BrokerProcess, path: str, log_dir: LogDir) -> bool:
         return False
 
 
-# --- asks the kernel who holds the lock of a log dir. It takes no lock, and answers at once. A broker holds an exclusive lock on the whole
-# of ``.lock`` in each log dir (`FileChannel.tryLock`, in `org.apache.kafka.server.util.FileLock`, earlier `kafka.utils.FileLock`): in Linux
-# a POSIX record lock. Two traps of these locks decide how they are asked. A process does not see its own by ``F_GETLK``; ``F_OFD_GETLK``
-# asks for an open file instead, which holds nothing. And to close any descriptor of a file ends all locks that the process has on it: so no
-# process that reads log dirs may hold one of these.
-
-
-_FLOCK = struct.Struct("@hhqqi4x")  # struct flock of <fcntl.h>: type, whence, start, length (0: to the end), process
-_NAME_LENGTH = 300
-_ASKED = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-
-
 def ask_lock(log_dir: Path) -> DirLock:
     """Whether a process holds the lock of a log dir. In another container's file system it is seen too, if the kernel is the same.
+
+    Asks the kernel who holds the lock of a log dir. It takes no lock, and answers at once. A broker holds an exclusive lock on the
+    whole of ``.lock`` in each log dir (`FileChannel.tryLock`, in `org.apache.kafka.server.util.FileLock`, earlier
+    `kafka.utils.FileLock`): in Linux a POSIX record lock. Two traps of these locks decide how they are asked. A process does not see
+    its own by ``F_GETLK``; ``F_OFD_GETLK`` asks for an open file instead, which holds nothing. And to close any descriptor of a file
+    ends all locks that the process has on it: so no process that reads log dirs may hold one of these.
 
     Raises:
         OSError: no descriptor is free. What else is in the way is part of the answer.
@@ -276,20 +276,6 @@ def ask_lock(log_dir: Path) -> DirLock:
     return DirLock(LockState.LOCKED, file)
 
 
-def last_write_ms(log_dir: Path) -> int:
-    """When a broker last wrote one of the files that it writes while nothing happens, or when it ends, Unix milliseconds; -1 for never.
-
-    Every five seconds it writes its high watermarks if it has a replica there, and twice a second its metadata log.
-    """
-    written = max(written_ms(log_dir / name) for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN))
-    metadata = log_dir / f"{METADATA_TOPIC}-0"
-    try:
-        with Calling(metadata), os.scandir(metadata) as entries:
-            return max([written, *(written_ms(entry) for entry in entries if entry.name.endswith(".log"))])
-    except OSError:  # it is in another log dir, or this one cannot be listed, which is reported elsewhere
-        return written
-
-
 def _keeps_metadata(log_dir: Path) -> bool:
     return written_ms(log_dir / f"{METADATA_TOPIC}-0") >= 0
 
@@ -302,3 +288,17 @@ def was_shut_down_cleanly(log_dir: Path) -> bool:
             return path.exists()
     except OSError:  # the log dir as a whole is read elsewhere, and errors are reported there
         return False
+
+
+def last_write_ms(log_dir: Path) -> int:
+    """When a broker last wrote one of the files that it writes while nothing happens, or when it ends, Unix milliseconds; -1 for never.
+
+    Every five seconds it writes its high watermarks if it has a replica there, and twice a second its metadata log.
+    """
+    written = max(written_ms(log_dir / name) for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN))
+    metadata = log_dir / f"{METADATA_TOPIC}-0"
+    try:
+        with Calling(metadata), os.scandir(metadata) as entries:
+            return max([written, *(written_ms(entry) for entry in entries if entry.name.endswith(".log"))])
+    except OSError:  # it is in another log dir, or this one cannot be listed, which is reported elsewhere
+        return written

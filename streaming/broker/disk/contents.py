@@ -1,5 +1,7 @@
 """The sizes of everything in a log dir besides the segments of its partitions, and the free space."""
 
+from __future__ import annotations
+
 import os
 import stat
 import sys
@@ -20,35 +22,6 @@ from streaming.kafka.formats.names import (
 )
 
 _METADATA_DIR = f"{METADATA_TOPIC}-0"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirContents:
-    """A log dir. Sizes in bytes; ``free`` and ``capacity`` are those of its file system, ``device`` its number.
-
-    ``checkpoint_ms`` is when a broker last wrote its high watermarks, Unix milliseconds, -1 if it never did. It does so every 5 s while it
-    runs and has a replica there (`ReplicaManager.checkpointHighWatermarks`).
-
-    The other sizes are those of everything besides segments of partitions: directories being deleted, strays, copies of replicas that move
-    here, and the metadata log with the files at the root. The other files inside a partition's directory are in its inventory. ``live``:
-    topic and number of every directory of a live partition but the metadata log's. ``strays``: the names of strays. ``unlisted``:
-    directories and files that could not be read, by path with the reason; they are not in the sizes. ``clean``: the broker's last stop
-    was an orderly one, and it has not started since.
-    """
-
-    log_dir: LogDir
-    free: int
-    capacity: int
-    device: int
-    checkpoint_ms: int
-    delete: int
-    stray: int
-    future: int
-    metadata: int
-    live: tuple[tuple[str, int], ...]
-    strays: tuple[str, ...]
-    unlisted: Mapping[str, str]
-    clean: bool
 
 
 class ContentsReader:
@@ -116,14 +89,33 @@ class ContentsReader:
         return [name for name in others if name not in come]
 
 
-def _live(name: str) -> PartitionDir | None:
-    parsed = None if name == _METADATA_DIR else parse_partition_dir(name)
-    return parsed if parsed is not None and parsed.state is DirState.LIVE else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirContents:
+    """A log dir. Sizes in bytes; ``free`` and ``capacity`` are those of its file system, ``device`` its number.
 
+    ``checkpoint_ms`` is when a broker last wrote its high watermarks, Unix milliseconds, -1 if it never did. It does so every 5 s while it
+    runs and has a replica there (`ReplicaManager.checkpointHighWatermarks`).
 
-def bytes_taken(status: os.stat_result) -> int:
-    """The most bytes that a file takes on disk: a preallocated index has holes."""
-    return min(status.st_size, status.st_blocks * 512)
+    The other sizes are those of everything besides segments of partitions: directories being deleted, strays, copies of replicas that move
+    here, and the metadata log with the files at the root. The other files inside a partition's directory are in its inventory. ``live``:
+    topic and number of every directory of a live partition but the metadata log's. ``strays``: the names of strays. ``unlisted``:
+    directories and files that could not be read, by path with the reason; they are not in the sizes. ``clean``: the broker's last stop
+    was an orderly one, and it has not started since.
+    """
+
+    log_dir: LogDir
+    free: int
+    capacity: int
+    device: int
+    checkpoint_ms: int
+    delete: int
+    stray: int
+    future: int
+    metadata: int
+    live: tuple[tuple[str, int], ...]
+    strays: tuple[str, ...]
+    unlisted: Mapping[str, str]
+    clean: bool
 
 
 def _files(path: str, unlisted: dict[str, str], *, inside: bool) -> Iterator[int]:
@@ -142,3 +134,13 @@ def _files(path: str, unlisted: dict[str, str], *, inside: bool) -> Iterator[int
         return
     except OSError as error:
         unlisted[path] = str(error)
+
+
+def bytes_taken(status: os.stat_result) -> int:
+    """The most bytes that a file takes on disk: a preallocated index has holes."""
+    return min(status.st_size, status.st_blocks * 512)
+
+
+def _live(name: str) -> PartitionDir | None:
+    parsed = None if name == _METADATA_DIR else parse_partition_dir(name)
+    return parsed if parsed is not None and parsed.state is DirState.LIVE else None

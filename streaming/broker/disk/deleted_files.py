@@ -4,6 +4,8 @@ By the links in ``/proc/PID/fd`` (proc(5)): the name of a deleted file ends with
 read them.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,14 +14,6 @@ from pathlib import Path
 from streaming.broker.disk.broker_processes import process_directories
 
 _DELETED = " (deleted)"
-
-
-@dataclass(frozen=True, slots=True)
-class DeletedOpen:
-    """What one process holds of log dirs. ``path``: the directory in ``/proc`` that shows it, and the process' name. ``taken``: bytes."""
-
-    path: str
-    taken: int
 
 
 def deleted_open(log_dirs: Sequence[Path], proc: Path = Path("/proc")) -> Iterator[DeletedOpen]:
@@ -31,11 +25,12 @@ def deleted_open(log_dirs: Sequence[Path], proc: Path = Path("/proc")) -> Iterat
             yield DeletedOpen(f"{process}/fd ({_name(process)})", sum(held.values()))
 
 
-def _name(process: Path) -> str:
-    try:
-        return (process / "comm").read_text(errors="replace").strip()
-    except OSError:  # it has ended
-        return "ended"
+@dataclass(frozen=True, slots=True)
+class DeletedOpen:
+    """What one process holds of log dirs. ``path``: the directory in ``/proc`` that shows it, and the process' name. ``taken``: bytes."""
+
+    path: str
+    taken: int
 
 
 def _held(descriptors: Path, within: tuple[str, ...]) -> Iterator[tuple[tuple[int, int], int]]:
@@ -52,3 +47,10 @@ def _held(descriptors: Path, within: tuple[str, ...]) -> Iterator[tuple[tuple[in
                 yield (status.st_dev, status.st_ino), status.st_blocks * 512
         except OSError:  # it was closed meanwhile
             continue
+
+
+def _name(process: Path) -> str:
+    try:
+        return (process / "comm").read_text(errors="replace").strip()
+    except OSError:  # it has ended
+        return "ended"

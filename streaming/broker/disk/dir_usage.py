@@ -1,5 +1,7 @@
 """Everything that lies below a log dir, with what it takes on the disk: the same sum as that of ``du``, divided by use."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import os
@@ -24,7 +26,41 @@ from streaming.kafka.formats.names import METADATA_TOPIC, DirState, PartitionDir
 
 log = logging.getLogger(__name__)
 
-# --- the uses of the files below a log dir, by the names of their directories and their own.
+_BESIDE = frozenset({names.LEADER_EPOCH_CHECKPOINT, names.PARTITION_METADATA})
+_AT_ROOT = frozenset(
+    {names.META_PROPERTIES, names.BOOTSTRAP_SNAPSHOT, names.BROKER_LOCK, names.CLEAN_SHUTDOWN, *names.OFFSET_CHECKPOINTS},
+)
+
+MOST_DEEP = 50
+"""So deep directories are looked into, each of which takes a descriptor meanwhile: Kafka makes none in those at the root."""
+
+SEGMENT_FILES = np.dtype([(name, "<i8") for name in ("directory", "base_offset", "size", "taken", "modified_ms")])
+"""Live segments: the number of the directory, the size by the file's length and on the disk, both in bytes."""
+
+_BLOCK = 512
+_REGULAR, _TYPE, _DIRECTORY = modes.S_IFREG, 0o170000, modes.S_IFDIR
+_DIGITS = 20
+_HIDDEN_SWAP = ".log.swap"
+
+_LARGE = 2_000
+"""From so many directories on a second process saves more than its start costs."""
+
+
+def read_log_dir(path: Path, large: int = _LARGE) -> DirUsage:
+    """Read all names and sizes below a log dir, as `read_usage` does.
+
+    Raises:
+        OSError: the log dir itself cannot be read.
+    """
+    if len(os.listdir(path)) < large:
+        return read_usage(path)
+    with _second_reader(path) as reader:
+        mine = read_usage(path, half=0)
+        answer, _ = reader.communicate()
+    if reader.returncode:
+        log.warning("a second process could not read its half of a log dir", extra={"path": str(path), "status": reader.returncode})
+        return joined(mine, read_usage(path, half=1))
+    return joined(mine, pickle.loads(answer))
 
 
 class DiskFileKind(IntEnum):
@@ -47,56 +83,6 @@ class DiskFileKind(IntEnum):
     def word(self) -> str:
         """Its name for people and programs."""
         return self.name.lower()
-
-
-LEFTOVERS = frozenset({DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY})
-"""The kinds of files that go by themselves after some time, if all is well; a stray never does."""
-
-OF_STATE = {DirState.DELETE: DiskFileKind.DELETE, DirState.FUTURE: DiskFileKind.FUTURE, DirState.STRAY: DiskFileKind.STRAY}
-
-_SEGMENT_FILES = {
-    "log": DiskFileKind.SEGMENT,
-    "index": DiskFileKind.INDEX,
-    "timeindex": DiskFileKind.INDEX,
-    "txnindex": DiskFileKind.INDEX,
-    "snapshot": DiskFileKind.SNAPSHOT,
-}
-_STAGES = {"deleted": DiskFileKind.DELETED, "cleaned": DiskFileKind.CLEANER, "swap": DiskFileKind.CLEANER}
-BY_ENDING = {f".{kind}": use for kind, use in _SEGMENT_FILES.items()} | {
-    f".{kind}.{stage}": use for kind in _SEGMENT_FILES for stage, use in _STAGES.items()
-}
-"""The use of a file whose name begins with the 20 digits of a base offset, by the rest of the name."""
-
-_BESIDE = frozenset({names.LEADER_EPOCH_CHECKPOINT, names.PARTITION_METADATA})
-_AT_ROOT = frozenset(
-    {names.META_PROPERTIES, names.BOOTSTRAP_SNAPSHOT, names.BROKER_LOCK, names.CLEAN_SHUTDOWN, *names.OFFSET_CHECKPOINTS},
-)
-
-
-def _beside_segments(name: str, checkpoints: Container[str]) -> DiskFileKind:
-    """The use of a file at the root of a log dir, or in a live replica and of no segment, by the names of the checkpoints there."""
-    return DiskFileKind.CHECKPOINT if name in checkpoints or name.removesuffix(".tmp") in checkpoints else DiskFileKind.OTHER
-
-
-def kind_within(directory: PartitionDir | None) -> DiskFileKind | None:
-    """The use of everything in a directory at the root of a log dir; None if it depends on the file: the replica is live."""
-    if directory is None:
-        return DiskFileKind.OTHER
-    if directory.topic == METADATA_TOPIC and directory.state is DirState.LIVE:
-        return DiskFileKind.METADATA
-    return OF_STATE.get(directory.state)
-
-
-MOST_DEEP = 50
-"""So deep directories are looked into, each of which takes a descriptor meanwhile: Kafka makes none in those at the root."""
-
-SEGMENT_FILES = np.dtype([(name, "<i8") for name in ("directory", "base_offset", "size", "taken", "modified_ms")])
-"""Live segments: the number of the directory, the size by the file's length and on the disk, both in bytes."""
-
-_BLOCK = 512
-_REGULAR, _TYPE, _DIRECTORY = modes.S_IFREG, 0o170000, modes.S_IFDIR
-_DIGITS = 20
-_HIDDEN_SWAP = ".log.swap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +117,7 @@ class DirUsage:
     leftovers: tuple[Leftover, ...]
     unread: Mapping[str, str]
     links: tuple[str, ...]
-    counted: Mapping[tuple[int, int], "CountedFile"]
+    counted: Mapping[tuple[int, int], CountedFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +133,8 @@ class CountedFile:
 def read_usage(path: Path, half: int | None = None) -> DirUsage:
     """Read all names and sizes below a log dir. What vanishes meanwhile is left out.
 
+    The uses of the files below a log dir, by the names of their directories and their own.
+
     Args:
         half: 0 or 1 for one half of what lies in it, to be `joined` with the other half.
 
@@ -154,30 +142,6 @@ def read_usage(path: Path, half: int | None = None) -> DirUsage:
         OSError: the log dir itself cannot be read.
     """
     return _Walk(path, half).usage()
-
-
-def joined(first: DirUsage, second: DirUsage) -> DirUsage:
-    """Join the halves 0 and 1 of a log dir."""
-    apparent, taken = second.apparent.copy(), second.taken.copy()
-    for file, once in second.counted.items():
-        if file in first.counted:
-            apparent[once.row, once.kind] -= once.apparent
-            taken[once.row, once.kind] -= once.taken
-    for whole, more in ((first.apparent, apparent), (first.taken, taken)):
-        whole[0] += more[0]
-    segments = second.segments.copy()
-    segments["directory"] += len(first.names) - 1
-    return replace(
-        first,
-        names=first.names + second.names[1:],
-        apparent=np.concatenate([first.apparent, apparent[1:]]),
-        taken=np.concatenate([first.taken, taken[1:]]),
-        segments=np.concatenate([first.segments, segments]),
-        leftovers=first.leftovers + second.leftovers,
-        unread={**first.unread, **second.unread},
-        links=first.links + second.links,
-        counted={**second.counted, **first.counted},
-    )
 
 
 class _Walk:
@@ -362,8 +326,49 @@ class _Walk:
                     os.close(inner)
 
 
-_QUICKLY = {ending: int(kind) for ending, kind in BY_ENDING.items() if kind <= DiskFileKind.SNAPSHOT}
 _NO_BYTES = (0,) * len(DiskFileKind)
+
+
+LEFTOVERS = frozenset({DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY})
+"""The kinds of files that go by themselves after some time, if all is well; a stray never does."""
+
+
+def _beside_segments(name: str, checkpoints: Container[str]) -> DiskFileKind:
+    """The use of a file at the root of a log dir, or in a live replica and of no segment, by the names of the checkpoints there."""
+    return DiskFileKind.CHECKPOINT if name in checkpoints or name.removesuffix(".tmp") in checkpoints else DiskFileKind.OTHER
+
+
+def kind_within(directory: PartitionDir | None) -> DiskFileKind | None:
+    """The use of everything in a directory at the root of a log dir; None if it depends on the file: the replica is live."""
+    if directory is None:
+        return DiskFileKind.OTHER
+    if directory.topic == METADATA_TOPIC and directory.state is DirState.LIVE:
+        return DiskFileKind.METADATA
+    return OF_STATE.get(directory.state)
+
+
+OF_STATE = {DirState.DELETE: DiskFileKind.DELETE, DirState.FUTURE: DiskFileKind.FUTURE, DirState.STRAY: DiskFileKind.STRAY}
+
+
+_SEGMENT_FILES = {
+    "log": DiskFileKind.SEGMENT,
+    "index": DiskFileKind.INDEX,
+    "timeindex": DiskFileKind.INDEX,
+    "txnindex": DiskFileKind.INDEX,
+    "snapshot": DiskFileKind.SNAPSHOT,
+}
+
+
+_STAGES = {"deleted": DiskFileKind.DELETED, "cleaned": DiskFileKind.CLEANER, "swap": DiskFileKind.CLEANER}
+
+
+BY_ENDING = {f".{kind}": use for kind, use in _SEGMENT_FILES.items()} | {
+    f".{kind}.{stage}": use for kind in _SEGMENT_FILES for stage, use in _STAGES.items()
+}
+"""The use of a file whose name begins with the 20 digits of a base offset, by the rest of the name."""
+
+
+_QUICKLY = {ending: int(kind) for ending, kind in BY_ENDING.items() if kind <= DiskFileKind.SNAPSHOT}
 
 
 def _is_there(fd: int, name: str) -> bool:
@@ -372,30 +377,6 @@ def _is_there(fd: int, name: str) -> bool:
     except OSError:
         return False
     return True
-
-
-# --- a large log dir is read with a second process: nearly all of the time is one call a file, and a thread would wait for the others.
-
-
-_LARGE = 2_000
-"""From so many directories on a second process saves more than its start costs."""
-
-
-def read_log_dir(path: Path, large: int = _LARGE) -> DirUsage:
-    """Read all names and sizes below a log dir, as `read_usage` does.
-
-    Raises:
-        OSError: the log dir itself cannot be read.
-    """
-    if len(os.listdir(path)) < large:
-        return read_usage(path)
-    with _second_reader(path) as reader:
-        mine = read_usage(path, half=0)
-        answer, _ = reader.communicate()
-    if reader.returncode:
-        log.warning("a second process could not read its half of a log dir", extra={"path": str(path), "status": reader.returncode})
-        return joined(mine, read_usage(path, half=1))
-    return joined(mine, pickle.loads(answer))
 
 
 @contextmanager
@@ -409,6 +390,33 @@ def _second_reader(path: Path) -> Iterator[subprocess.Popen[bytes]]:
             reader.kill()  # nothing happens if it has ended
 
 
+def joined(first: DirUsage, second: DirUsage) -> DirUsage:
+    """Join the halves 0 and 1 of a log dir."""
+    apparent, taken = second.apparent.copy(), second.taken.copy()
+    for file, once in second.counted.items():
+        if file in first.counted:
+            apparent[once.row, once.kind] -= once.apparent
+            taken[once.row, once.kind] -= once.taken
+    for whole, more in ((first.apparent, apparent), (first.taken, taken)):
+        whole[0] += more[0]
+    segments = second.segments.copy()
+    segments["directory"] += len(first.names) - 1
+    return replace(
+        first,
+        names=first.names + second.names[1:],
+        apparent=np.concatenate([first.apparent, apparent[1:]]),
+        taken=np.concatenate([first.taken, taken[1:]]),
+        segments=np.concatenate([first.segments, segments]),
+        leftovers=first.leftovers + second.leftovers,
+        unread={**first.unread, **second.unread},
+        links=first.links + second.links,
+        counted={**second.counted, **first.counted},
+    )
+
+
 def write_half() -> None:
-    """What the second process does: it writes its half of the log dir that its argument names."""
+    """What the second process does: it writes its half of the log dir that its argument names.
+
+    A large log dir is read with a second process: nearly all of the time is one call a file, and a thread would wait for the others.
+    """
     sys.stdout.buffer.write(pickle.dumps(read_usage(Path(sys.argv[1]), half=1)))

@@ -29,6 +29,21 @@ _BLOCK_ENTRIES = _BLOCK_BYTES // OFFSET_ENTRY_BYTES
 _NONE = np.empty(0, np.int64)
 
 
+@contextmanager
+def opened_index(path: Path | str) -> Iterator[int | None]:
+    """The descriptor of an index for the duration of a block; None if it cannot be opened."""
+    with Calling(path):
+        try:
+            fd = open_file(path)
+        except OSError:  # absent for a new segment, renamed with its segment: everything works without it, but slower
+            yield None
+            return
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+
 def positions_between(path: Path | str, start: int, end: int, near: int = 0) -> tuple[Positions, int]:
     """Positions in ``[start, end)`` of the ``.log`` where an entry begins, none if there is no index; and the number of the next entry.
 
@@ -57,33 +72,12 @@ def positions_between(path: Path | str, start: int, end: int, near: int = 0) -> 
     return all_found[begin:stop], entry
 
 
-def last_entry_below(path: Path | str, offset: int | None) -> tuple[int, int] | None:
-    """The last entry (relative offset, position) with an offset below ``offset``, which is relative, too (None: the last entry of all)."""
-    with opened_index(path) as fd:
-        count = 0 if fd is None else _count_before(fd, lambda entry_offset, _: offset is None or entry_offset < offset)
-        return _entry(fd, count - 1) if fd is not None and count else None
+def _entry(fd: int, number: int) -> tuple[int, int]:
+    return unpack_offset_entry(_read(fd, number, 1))
 
 
-def last_entry_upto(path: Path | str, position: int) -> tuple[int, int] | None:
-    """The last entry (relative offset, position) at or before a position."""
-    with opened_index(path) as fd:
-        count = 0 if fd is None else _count_before(fd, lambda _, entry_position: entry_position <= position)
-        return _entry(fd, count - 1) if fd is not None and count else None
-
-
-@contextmanager
-def opened_index(path: Path | str) -> Iterator[int | None]:
-    """The descriptor of an index for the duration of a block; None if it cannot be opened."""
-    with Calling(path):
-        try:
-            fd = open_file(path)
-        except OSError:  # absent for a new segment, renamed with its segment: everything works without it, but slower
-            yield None
-            return
-        try:
-            yield fd
-        finally:
-            os.close(fd)
+def _read(fd: int, number: int, count: int) -> bytes:
+    return os.pread(fd, count * OFFSET_ENTRY_BYTES, number * OFFSET_ENTRY_BYTES)  # it may be cut off in the meantime
 
 
 def _count_before(fd: int, before: Callable[[int, int], bool]) -> int:
@@ -106,9 +100,15 @@ def _has(entries: bytes, number: int, before: Callable[[int, int], bool]) -> boo
     return position > 0 and before(offset, position)
 
 
-def _entry(fd: int, number: int) -> tuple[int, int]:
-    return unpack_offset_entry(_read(fd, number, 1))
+def last_entry_below(path: Path | str, offset: int | None) -> tuple[int, int] | None:
+    """The last entry (relative offset, position) with an offset below ``offset``, which is relative, too (None: the last entry of all)."""
+    with opened_index(path) as fd:
+        count = 0 if fd is None else _count_before(fd, lambda entry_offset, _: offset is None or entry_offset < offset)
+        return _entry(fd, count - 1) if fd is not None and count else None
 
 
-def _read(fd: int, number: int, count: int) -> bytes:
-    return os.pread(fd, count * OFFSET_ENTRY_BYTES, number * OFFSET_ENTRY_BYTES)  # it may be cut off in the meantime
+def last_entry_upto(path: Path | str, position: int) -> tuple[int, int] | None:
+    """The last entry (relative offset, position) at or before a position."""
+    with opened_index(path) as fd:
+        count = 0 if fd is None else _count_before(fd, lambda _, entry_position: entry_position <= position)
+        return _entry(fd, count - 1) if fd is not None and count else None

@@ -1,5 +1,7 @@
 """Decides where log dirs are: at and below the paths that people name. It also tells what could not be searched there."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,6 +24,38 @@ _OF_FILE_SYSTEM = "lost+found"
 _NAMED = 5
 
 
+def open_below(paths: Iterable[Path]) -> LogDirs:
+    """Open the log dirs at or below some paths, as `open_log_dirs` does those that are named. It keeps what could not be searched.
+
+    Raises:
+        LogDirError: as `open_log_dirs`; or there is none, and not all could be searched.
+    """
+    found = find_log_dirs(paths)
+    if not found.paths and found.unsearched:
+        raise LogDirError(f"no log dir is found below {', '.join(map(str, found.above))}: {unsearched_words(found.unsearched)}")
+    opened = open_log_dirs(found.paths)
+    opened.searched, opened.unsearched = bool(found.above), found.unsearched
+    opened.beside = tuple(_metadata_beside(opened))
+    return opened
+
+
+def find_log_dirs(paths: Iterable[Path]) -> FoundLogDirs:
+    """The log dirs at or below some paths. A link to a log dir that is found anyway is no second one."""
+    found: dict[Path, Path] = {}
+    above: list[Path] = []
+    unsearched: dict[Path, None] = {}
+    for path in _matched(paths):
+        search = _Search()
+        search.look(path, _DEEPEST)
+        below = [each for each in search.found if each != path]
+        hidden = [each for each in search.unsearched if each != path]
+        above += [path] if below or hidden else []
+        unsearched |= dict.fromkeys(hidden)
+        for each in sorted(below, key=lambda each: (each.is_symlink(), each)) or ([] if hidden else [path]):
+            found.setdefault(each.resolve(), each)
+    return FoundLogDirs(tuple(found.values()), tuple(above), tuple(unsearched))
+
+
 @dataclass(frozen=True, slots=True)
 class FoundLogDirs:
     """``paths``: log dirs, and those that are none and hold none as they were given, so that opening them says why.
@@ -33,6 +67,14 @@ class FoundLogDirs:
     paths: tuple[Path, ...]
     above: tuple[Path, ...] = ()
     unsearched: tuple[Path, ...] = ()
+
+
+def _matched(paths: Iterable[Path]) -> Iterator[Path]:
+    """The paths, and in place of a pattern such as ``/mnt/*/kafka``, if nothing has that name, what fits it."""
+    for path in paths:
+        pattern = has_magic(str(path)) and not os.access(path, os.F_OK)
+        fitting = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if pattern else []
+        yield from fitting or [path]
 
 
 @dataclass(slots=True)
@@ -54,44 +96,32 @@ class _Search:
             self.look(each, levels - 1)
 
 
-def find_log_dirs(paths: Iterable[Path]) -> FoundLogDirs:
-    """The log dirs at or below some paths. A link to a log dir that is found anyway is no second one."""
-    found: dict[Path, Path] = {}
-    above: list[Path] = []
-    unsearched: dict[Path, None] = {}
-    for path in _matched(paths):
-        search = _Search()
-        search.look(path, _DEEPEST)
-        below = [each for each in search.found if each != path]
-        hidden = [each for each in search.unsearched if each != path]
-        above += [path] if below or hidden else []
-        unsearched |= dict.fromkeys(hidden)
-        for each in sorted(below, key=lambda each: (each.is_symlink(), each)) or ([] if hidden else [path]):
-            found.setdefault(each.resolve(), each)
-    return FoundLogDirs(tuple(found.values()), tuple(above), tuple(unsearched))
+def _is_log_dir(path: Path) -> bool:
+    """Whether a broker has formatted it. Raises OSError if that cannot be seen."""
+    try:
+        with Calling(path):
+            (path / META_PROPERTIES).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
-def _matched(paths: Iterable[Path]) -> Iterator[Path]:
-    """The paths, and in place of a pattern such as ``/mnt/*/kafka``, if nothing has that name, what fits it."""
-    for path in paths:
-        pattern = has_magic(str(path)) and not os.access(path, os.F_OK)
-        fitting = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if pattern else []
-        yield from fitting or [path]
+def _directories(path: Path, *, follow: bool) -> list[Path]:
+    """The directories in it, none if it is none. Raises OSError if it cannot be read."""
+    try:
+        with Calling(path), os.scandir(path) as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=follow))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
-def open_below(paths: Iterable[Path]) -> LogDirs:
-    """Open the log dirs at or below some paths, as `open_log_dirs` does those that are named. It keeps what could not be searched.
-
-    Raises:
-        LogDirError: as `open_log_dirs`; or there is none, and not all could be searched.
-    """
-    found = find_log_dirs(paths)
-    if not found.paths and found.unsearched:
-        raise LogDirError(f"no log dir is found below {', '.join(map(str, found.above))}: {unsearched_words(found.unsearched)}")
-    opened = open_log_dirs(found.paths)
-    opened.searched, opened.unsearched = bool(found.above), found.unsearched
-    opened.beside = tuple(_metadata_beside(opened))
-    return opened
+def unsearched_words(paths: Iterable[Path]) -> str:
+    """What could not be searched, as a sentence, and what to do."""
+    named = [format_word(str(each)) for each in paths]
+    return (
+        f"{format_list(named, _NAMED)} cannot be read, and log dirs may be there ({format_count(len(named), 'place')} not searched): "
+        "run as the broker's user, or name the log dirs themselves"
+    )
 
 
 def _metadata_beside(opened: LogDirs) -> Iterator[LogDir]:
@@ -113,6 +143,13 @@ def _metadata_beside(opened: LogDirs) -> Iterator[LogDir]:
                 break
 
 
+def _has_metadata(path: Path) -> bool:
+    try:
+        return (path / f"{METADATA_TOPIC}-0").is_dir()
+    except OSError:
+        return False
+
+
 def _beside(own: Iterable[LogDir]) -> Iterator[Path]:
     """Directories in which a broker may have other log dirs: /data/d1 beside /data/d0, /mnt/2/kafka beside /mnt/1/kafka."""
     for path in dict.fromkeys(each.path for each in own):
@@ -123,43 +160,8 @@ def _beside(own: Iterable[LogDir]) -> Iterator[Path]:
             continue
 
 
-def _has_metadata(path: Path) -> bool:
-    try:
-        return (path / f"{METADATA_TOPIC}-0").is_dir()
-    except OSError:
-        return False
-
-
 def _identity(path: Path) -> LogDir | None:
     try:
         return read_identity(path)
     except LogDirError:
         return None
-
-
-def unsearched_words(paths: Iterable[Path]) -> str:
-    """What could not be searched, as a sentence, and what to do."""
-    named = [format_word(str(each)) for each in paths]
-    return (
-        f"{format_list(named, _NAMED)} cannot be read, and log dirs may be there ({format_count(len(named), 'place')} not searched): "
-        "run as the broker's user, or name the log dirs themselves"
-    )
-
-
-def _is_log_dir(path: Path) -> bool:
-    """Whether a broker has formatted it. Raises OSError if that cannot be seen."""
-    try:
-        with Calling(path):
-            (path / META_PROPERTIES).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
-
-
-def _directories(path: Path, *, follow: bool) -> list[Path]:
-    """The directories in it, none if it is none. Raises OSError if it cannot be read."""
-    try:
-        with Calling(path), os.scandir(path) as entries:
-            return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=follow))
-    except (FileNotFoundError, NotADirectoryError):
-        return []

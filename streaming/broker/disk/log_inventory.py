@@ -4,6 +4,8 @@ If nothing has happened in a log, a repeated inventory costs two or three reads 
 has changed. A closed segment is read once. The scan of the active segment continues where the last one ended.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import struct
@@ -55,6 +57,116 @@ _KEY = struct.Struct("<5q")
 READ_BYTES = 64 << 10
 """How much of an active segment is scanned in one call, unless it is thorough. The rest is left to `Inventory.scan`."""
 
+# Hundreds of thousands of segments are kept, some bytes each. The first five fields distinguish a file from every other one, because
+# compaction puts another file under the same name. `indexed_at` is the offset at which the time index has the largest timestamp while the
+# index is not checked yet, else -1.
+_ROW = np.dtype(
+    [(name, "<i8") for name in ("base_offset", "size", "modified_ms", "device", "inode", "largest_timestamp", "indexed_at")],
+)
+_IDENTIFYING = 5
+
+_NONE = np.empty(0, _ROW)
+
+
+class Inventory:
+    """Takes inventories of logs, and keeps what does not have to be read again. Only one thread uses it at a time.
+
+    Args:
+        thorough: compare every time index with its segment at once. Otherwise it is believed at first, and each call of `look` checks one
+            closed segment of a log, because a broker may have a thousand gigabytes of them. Also, each call then only scans what was
+            appended lately.
+        clock_ms: the clock, Unix milliseconds.
+        scanned: the results of earlier scans of closed segments.
+    """
+
+    def __init__(
+        self,
+        *,
+        thorough: bool = False,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        scanned: ScannedTimes | None = None,
+    ) -> None:
+        self.scanned = ScannedTimes() if scanned is None else scanned
+        self._thorough = thorough
+        self._clock_ms = clock_ms
+        self._logs: dict[Path, _InventoriedLog] = {}
+        self._checkpoints: dict[tuple[Path, str], _Checkpoint] = {}
+        self._buffer = kept_window()
+        self._wrong = 0
+
+    @property
+    def wrong_time_indexes(self) -> int:
+        """The number of time indexes of closed segments so far that disagreed with their segment. Any thread may ask."""
+        return self._wrong
+
+    def look(self, partition: Partition, listing: SegmentListing | None = None) -> LogInventory | None:
+        """The inventory of a log now, the same object as before if nothing has changed. None while its directory is half created.
+
+        Args:
+            listing: a listing from elsewhere, used if the directory has not changed since.
+
+        Raises:
+            OSError: the directory is gone or cannot be read.
+        """
+        log = self._known(partition)
+        wrong = log.closed.wrong
+        try:
+            return self._look(log, partition, listing)
+        finally:
+            self._wrong += log.closed.wrong - wrong
+
+    def _look(self, log: _InventoriedLog, partition: Partition, listing: SegmentListing | None) -> LogInventory | None:
+        starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
+        cleaned = self._checkpoint(partition.log_dir, names.CLEANER_CHECKPOINT)
+        try:
+            return log.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
+        except FileNotFoundError:  # rolled, deleted or compacted after it was listed; or the directory is gone
+            log.listed = None
+        return log.look(starts, cleaned, None, self._clock_ms(), self._buffer)
+
+    def note_active(self, partition: Partition, read: ActiveRead) -> None:
+        """Use a scan of the active segment from elsewhere, so that the same bytes are not scanned again."""
+        log = self._known(partition)
+        if log.read is None or log.read.identity != read.identity or log.read.position < read.position:
+            log.read, log.read_whole = read, True
+
+    def unfinished(self, partition: Partition) -> bool:
+        """Whether a part of a log has to be scanned before its times are known."""
+        log = self._logs.get(partition.path)
+        return log is not None and (log.closed.unknown or not log.read_whole)
+
+    def scan(self, partition: Partition, budget: int) -> None:
+        """Scan about ``budget`` bytes of a log where needed.
+
+        Raises:
+            OSError: a segment is gone or cannot be read.
+        """
+        self._known(partition).scan(self._buffer, budget)
+
+    def files(self) -> set[SegmentKey]:
+        """The keys of all known closed segments."""
+        return {key for log in self._logs.values() for key in log.closed.files()}
+
+    def forget(self, partition: Partition) -> None:
+        """Forget a log that has left."""
+        log = self._logs.pop(partition.path, None)
+        if log is not None:
+            self.scanned.drop(log.closed.files())
+
+    def _known(self, partition: Partition) -> _InventoriedLog:
+        log = self._logs.get(partition.path)
+        if log is None or log.partition != partition:
+            self.forget(partition)
+            closed = ClosedSegments(partition.path, thorough=self._thorough, scanned=self.scanned)
+            log = self._logs[partition.path] = _InventoriedLog(partition, closed, self._thorough)
+        return log
+
+    def _checkpoint(self, log_dir: LogDir, name: str) -> _Checkpoint:
+        key = log_dir.path, name
+        if key not in self._checkpoints:
+            self._checkpoints[key] = _Checkpoint(log_dir, name)
+        return self._checkpoints[key]
+
 
 class ScannedTimes:
     """The timestamps by segment (Unix milliseconds, -1 none), and the changes since they were last stored."""
@@ -88,17 +200,6 @@ class ScannedTimes:
         gone = [key for key in self._changed if key not in self._times]
         self._changed.clear()
         return found, gone
-
-
-# Hundreds of thousands of segments are kept, some bytes each. The first five fields distinguish a file from every other one, because
-# compaction puts another file under the same name. `indexed_at` is the offset at which the time index has the largest timestamp while the
-# index is not checked yet, else -1.
-_ROW = np.dtype(
-    [(name, "<i8") for name in ("base_offset", "size", "modified_ms", "device", "inode", "largest_timestamp", "indexed_at")],
-)
-_IDENTIFYING = 5
-
-_NONE = np.empty(0, _ROW)
 
 
 class ClosedSegments:
@@ -260,130 +361,6 @@ class LogInventory:
         return max(self.own_start_offset, self.start_checkpoint)
 
 
-class Inventory:
-    """Takes inventories of logs, and keeps what does not have to be read again. Only one thread uses it at a time.
-
-    Args:
-        thorough: compare every time index with its segment at once. Otherwise it is believed at first, and each call of `look` checks one
-            closed segment of a log, because a broker may have a thousand gigabytes of them. Also, each call then only scans what was
-            appended lately.
-        clock_ms: the clock, Unix milliseconds.
-        scanned: the results of earlier scans of closed segments.
-    """
-
-    def __init__(
-        self,
-        *,
-        thorough: bool = False,
-        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        scanned: ScannedTimes | None = None,
-    ) -> None:
-        self.scanned = ScannedTimes() if scanned is None else scanned
-        self._thorough = thorough
-        self._clock_ms = clock_ms
-        self._logs: dict[Path, _InventoriedLog] = {}
-        self._checkpoints: dict[tuple[Path, str], _Checkpoint] = {}
-        self._buffer = kept_window()
-        self._wrong = 0
-
-    @property
-    def wrong_time_indexes(self) -> int:
-        """The number of time indexes of closed segments so far that disagreed with their segment. Any thread may ask."""
-        return self._wrong
-
-    def look(self, partition: Partition, listing: SegmentListing | None = None) -> LogInventory | None:
-        """The inventory of a log now, the same object as before if nothing has changed. None while its directory is half created.
-
-        Args:
-            listing: a listing from elsewhere, used if the directory has not changed since.
-
-        Raises:
-            OSError: the directory is gone or cannot be read.
-        """
-        log = self._known(partition)
-        wrong = log.closed.wrong
-        try:
-            return self._look(log, partition, listing)
-        finally:
-            self._wrong += log.closed.wrong - wrong
-
-    def _look(self, log: "_InventoriedLog", partition: Partition, listing: SegmentListing | None) -> LogInventory | None:
-        starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
-        cleaned = self._checkpoint(partition.log_dir, names.CLEANER_CHECKPOINT)
-        try:
-            return log.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
-        except FileNotFoundError:  # rolled, deleted or compacted after it was listed; or the directory is gone
-            log.listed = None
-        return log.look(starts, cleaned, None, self._clock_ms(), self._buffer)
-
-    def note_active(self, partition: Partition, read: ActiveRead) -> None:
-        """Use a scan of the active segment from elsewhere, so that the same bytes are not scanned again."""
-        log = self._known(partition)
-        if log.read is None or log.read.identity != read.identity or log.read.position < read.position:
-            log.read, log.read_whole = read, True
-
-    def unfinished(self, partition: Partition) -> bool:
-        """Whether a part of a log has to be scanned before its times are known."""
-        log = self._logs.get(partition.path)
-        return log is not None and (log.closed.unknown or not log.read_whole)
-
-    def scan(self, partition: Partition, budget: int) -> None:
-        """Scan about ``budget`` bytes of a log where needed.
-
-        Raises:
-            OSError: a segment is gone or cannot be read.
-        """
-        self._known(partition).scan(self._buffer, budget)
-
-    def files(self) -> set[SegmentKey]:
-        """The keys of all known closed segments."""
-        return {key for log in self._logs.values() for key in log.closed.files()}
-
-    def forget(self, partition: Partition) -> None:
-        """Forget a log that has left."""
-        log = self._logs.pop(partition.path, None)
-        if log is not None:
-            self.scanned.drop(log.closed.files())
-
-    def _known(self, partition: Partition) -> "_InventoriedLog":
-        log = self._logs.get(partition.path)
-        if log is None or log.partition != partition:
-            self.forget(partition)
-            closed = ClosedSegments(partition.path, thorough=self._thorough, scanned=self.scanned)
-            log = self._logs[partition.path] = _InventoriedLog(partition, closed, self._thorough)
-        return log
-
-    def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
-        key = log_dir.path, name
-        if key not in self._checkpoints:
-            self._checkpoints[key] = _Checkpoint(log_dir, name)
-        return self._checkpoints[key]
-
-
-class _Checkpoint:
-    """An offset checkpoint of a log dir; it is read again after it was replaced."""
-
-    def __init__(self, log_dir: LogDir, name: str) -> None:
-        self._log_dir = log_dir
-        self._name = name
-        self._path = log_dir.path / name
-        self._stamp: tuple[int, int] | None = None
-        self._content = NOTHING_WRITTEN
-
-    def offset(self, partition: Partition) -> int:
-        """The offset of a partition, as in `OffsetCheckpoint.of`."""
-        try:
-            with Calling(self._path):
-                stat = self._path.stat()
-            stamp = (stat.st_ino, stat.st_mtime_ns)
-        except OSError:
-            stamp = (0, 0)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            self._content = load_offset_checkpoint(self._log_dir, self._name, self._content)
-        return self._content.of(partition)
-
-
 @dataclass(slots=True, eq=False)
 class _InventoriedLog:
     """The state that is kept for one log."""
@@ -516,9 +493,43 @@ class _InventoriedLog:
         )
 
 
-def _as_it_is(oldest: Oldest, segments: tuple[Segment, ...]) -> bytes:
-    """The segment that a record is in, packed: there is one for each log. Nothing if it is gone."""
-    return next((_KEY.pack(*SegmentKey.of(segment)) for segment in segments if segment.base_offset == oldest.segment), b"")
+def _leftovers(directory: Path) -> tuple[int, int]:
+    """The bytes that deleted files of a directory still take, and those of all other files that are no live segment."""
+    deleted = others = 0
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            try:
+                if entry.name.endswith(".deleted"):
+                    deleted += bytes_taken(entry.stat())
+                elif not entry.name.endswith((".log", ".log.swap")):
+                    others += bytes_taken(entry.stat())
+            except FileNotFoundError:  # unlinked after the listing
+                continue
+    return deleted, others
+
+
+class _Checkpoint:
+    """An offset checkpoint of a log dir; it is read again after it was replaced."""
+
+    def __init__(self, log_dir: LogDir, name: str) -> None:
+        self._log_dir = log_dir
+        self._name = name
+        self._path = log_dir.path / name
+        self._stamp: tuple[int, int] | None = None
+        self._content = NOTHING_WRITTEN
+
+    def offset(self, partition: Partition) -> int:
+        """The offset of a partition, as in `OffsetCheckpoint.of`."""
+        try:
+            with Calling(self._path):
+                stat = self._path.stat()
+            stamp = (stat.st_ino, stat.st_mtime_ns)
+        except OSError:
+            stamp = (0, 0)
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._content = load_offset_checkpoint(self._log_dir, self._name, self._content)
+        return self._content.of(partition)
 
 
 def _created_ms(directory: Path, base_offset: int) -> int:
@@ -539,16 +550,6 @@ def _created_ms(directory: Path, base_offset: int) -> int:
     return -1 if segment.st_size else segment.st_mtime_ns // 1_000_000
 
 
-def _leftovers(directory: Path) -> tuple[int, int]:
-    """The bytes that deleted files of a directory still take, and those of all other files that are no live segment."""
-    deleted = others = 0
-    with Calling(directory), os.scandir(directory) as entries:
-        for entry in entries:
-            try:
-                if entry.name.endswith(".deleted"):
-                    deleted += bytes_taken(entry.stat())
-                elif not entry.name.endswith((".log", ".log.swap")):
-                    others += bytes_taken(entry.stat())
-            except FileNotFoundError:  # unlinked after the listing
-                continue
-    return deleted, others
+def _as_it_is(oldest: Oldest, segments: tuple[Segment, ...]) -> bytes:
+    """The segment that a record is in, packed: there is one for each log. Nothing if it is gone."""
+    return next((_KEY.pack(*SegmentKey.of(segment)) for segment in segments if segment.base_offset == oldest.segment), b"")

@@ -1,5 +1,7 @@
 """Log dirs and the partition directories in them: their identities, topic ids and offset checkpoints."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import os
@@ -22,15 +24,66 @@ from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import changed_entries, parse_offset_checkpoint, parse_partition_metadata
 from streaming.kafka.formats.names import DirState, parse_partition_dir
 
-# --- the topic ids of partition directories from ``partition.metadata``. Each file is read once, because it is written once.
-
-
 log = logging.getLogger(__name__)
 
 _Stamp = tuple[int, int, int]
 
 _AT_ONCE = 20
 """Directories for each record of a call, which takes a third as long as to ask one. All answer long before a call counts as hung."""
+
+
+def read_topic_id(directory: Path) -> str | None:
+    """Return the same as `TopicIds.read`, for a single call."""
+    return TopicIds().read(directory)
+
+
+def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] = read_topic_id) -> tuple[Partition, ...]:
+    """All partition directories of a log dir, as `partitions_by_name` returns them."""
+    return tuple(partitions_by_name(log_dir, topic_id_of).values())
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition directory. ``topic_id`` is "" if there is no ``partition.metadata`` (before Kafka 2.8)."""
+
+    log_dir: LogDir
+    path: Path
+    topic: str
+    partition: int
+    topic_id: str
+    state: DirState
+
+
+_NONE: Mapping[str, Partition] = MappingProxyType({})
+
+
+def partitions_by_name(
+    log_dir: LogDir, topic_id_of: Callable[[Path], str | None], before: Mapping[str, Partition] = _NONE
+) -> dict[str, Partition]:
+    """List all partition directories of a log dir, whatever their state; everything else in it is ignored.
+
+    Args:
+        topic_id_of: returns a directory's topic id, as `read_topic_id` does.
+        before: the result of an earlier listing: its names are not parsed again, and what is as it was then is the same object.
+
+    Raises:
+        OSError: the log dir cannot be read at this moment.
+    """
+    found: dict[str, Partition] = {}
+    with Calling(log_dir.path), os.scandir(log_dir.path) as entries:
+        for entry in entries:
+            known = before.get(entry.name)
+            name = known or parse_partition_dir(entry.name)
+            if name is None or not entry.is_dir():
+                continue
+            path = Path(entry.path) if known is None else known.path
+            topic_id = topic_id_of(path) if name.state is DirState.LIVE else ""
+            if topic_id is None:
+                continue
+            if known is None or known.topic_id != topic_id or (known.log_dir is not log_dir and known.log_dir != log_dir):
+                known = Partition(log_dir, path, sys.intern(name.topic), name.partition, topic_id, name.state)
+            found[sys.intern(entry.name)] = known  # the name is kept in several places
+    return found
 
 
 class TopicIds:
@@ -79,16 +132,6 @@ class TopicIds:
             log.warning("partition.metadata cannot be read: the directory is left as it is", extra={"path": str(directory), "error": why})
 
 
-def read_topic_id(directory: Path) -> str | None:
-    """Return the same as `TopicIds.read`, for a single call."""
-    return TopicIds().read(directory)
-
-
-def _is_there(directory: Path) -> bool:
-    with Calling(directory):
-        return os.path.lexists(directory)
-
-
 def _stamp(directory: Path) -> _Stamp:
     path = f"{directory}/{names.PARTITION_METADATA}"
     with Calling(path):
@@ -101,53 +144,9 @@ def _parse(directory: Path) -> str:
     return parse_partition_metadata(read_small(path, NAMES_BYTES))
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition directory. ``topic_id`` is "" if there is no ``partition.metadata`` (before Kafka 2.8)."""
-
-    log_dir: LogDir
-    path: Path
-    topic: str
-    partition: int
-    topic_id: str
-    state: DirState
-
-
-_NONE: Mapping[str, Partition] = MappingProxyType({})
-
-
-def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] = read_topic_id) -> tuple[Partition, ...]:
-    """All partition directories of a log dir, as `partitions_by_name` returns them."""
-    return tuple(partitions_by_name(log_dir, topic_id_of).values())
-
-
-def partitions_by_name(
-    log_dir: LogDir, topic_id_of: Callable[[Path], str | None], before: Mapping[str, Partition] = _NONE
-) -> dict[str, Partition]:
-    """List all partition directories of a log dir, whatever their state; everything else in it is ignored.
-
-    Args:
-        topic_id_of: returns a directory's topic id, as `read_topic_id` does.
-        before: the result of an earlier listing: its names are not parsed again, and what is as it was then is the same object.
-
-    Raises:
-        OSError: the log dir cannot be read at this moment.
-    """
-    found: dict[str, Partition] = {}
-    with Calling(log_dir.path), os.scandir(log_dir.path) as entries:
-        for entry in entries:
-            known = before.get(entry.name)
-            name = known or parse_partition_dir(entry.name)
-            if name is None or not entry.is_dir():
-                continue
-            path = Path(entry.path) if known is None else known.path
-            topic_id = topic_id_of(path) if name.state is DirState.LIVE else ""
-            if topic_id is None:
-                continue
-            if known is None or known.topic_id != topic_id or (known.log_dir is not log_dir and known.log_dir != log_dir):
-                known = Partition(log_dir, path, sys.intern(name.topic), name.partition, topic_id, name.state)
-            found[sys.intern(entry.name)] = known  # the name is kept in several places
-    return found
+def _is_there(directory: Path) -> bool:
+    with Calling(directory):
+        return os.path.lexists(directory)
 
 
 def log_dir_stamp(path: Path, now_ms: int) -> tuple[FileIdentity, Stamp | None]:
@@ -214,7 +213,7 @@ class OffsetCheckpoint:
         get = self.offsets.get
         return [get((each.topic, each.partition), -1) for each in partitions]
 
-    def differing(self, before: "OffsetCheckpoint") -> Collection[tuple[str, int]] | None:
+    def differing(self, before: OffsetCheckpoint) -> Collection[tuple[str, int]] | None:
         """Topic and partition of whatever has another offset than before, None for all there are."""
         if self is before:
             return ()

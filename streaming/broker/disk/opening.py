@@ -16,77 +16,6 @@ from streaming.errors import TooLargeError
 
 log = logging.getLogger(__name__)
 
-# --- what a thread does with Kafka's files: which one it is using, and how many bytes of segments it has read. A file system call may not
-# return, and then only another thread can detect it.
-
-
-class ThreadCalls:
-    """The file system calls of one thread. Only that thread writes; others may read.
-
-    ``path`` is the file or directory that the thread is using, None if there is none. ``count`` grows with every call. So if the path stays
-    and the count does not change, it is one call that has not returned. ``size``: the bytes of segments that it has read.
-    """
-
-    __slots__ = ("count", "path", "size")
-
-    def __init__(self) -> None:
-        self.path: str | PathLike[str] | None = None
-        self.count = self.size = 0
-
-    def go_on(self, path: str | PathLike[str]) -> None:
-        """Record the next of many paths, within a `Calling` that ends after the last of them: for a call a microsecond long."""
-        self.path = path
-        self.count += 1
-
-
-def calls_of_this_thread() -> ThreadCalls:
-    """The calls of the current thread."""
-    return _of_thread.calls
-
-
-class Calling:
-    """Records a path for the duration of a block. It is a class and no generator, because the calls inside may take only a microsecond."""
-
-    __slots__ = ("_calls", "_outer", "_path")
-
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        calls = self._calls = _of_thread.calls
-        self._outer = calls.path
-        calls.path = self._path
-        calls.count += 1
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._calls.path = self._outer
-        self._calls.count += 1
-
-
-def written_ns(path: str | PathLike[str]) -> int:
-    """When a file or directory was written last, Unix nanoseconds; -1 if it is not there or cannot be asked."""
-    try:
-        with Calling(path):
-            return Path(path).stat().st_mtime_ns
-    except OSError:
-        return -1
-
-
-def written_ms(path: str | PathLike[str]) -> int:
-    """The same in Unix milliseconds, rounded down; -1, too."""
-    return written_ns(path) // 1_000_000
-
-
-def note_read(size: int) -> None:
-    """Note that this thread has read so many more bytes of a segment."""
-    _of_thread.calls.size += size
-
-
-def bytes_read() -> int:
-    """The bytes of segments that this thread has read since it began. The difference of two values is what was read in between."""
-    return _of_thread.calls.size
-
-
 NAMES_BYTES = 64 << 10
 """The most bytes of `meta.properties`, `partition.metadata` and `quorum-state`, which have some hundred."""
 
@@ -109,38 +38,10 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 _open = os.open
 
+_SHORT = (errno.EMFILE, errno.ENFILE)
 
-def open_file(path: str | PathLike[str], flags: int = 0) -> int:
-    """Open a file for reading; returns its descriptor, which the caller closes.
-
-    Args:
-        flags: of `os.open`, besides those of every file here.
-
-    Raises:
-        OSError: it cannot be opened, or is no regular file.
-    """
-    fd = _open(path, _FLAGS | flags)
-    try:
-        mode = os.fstat(fd).st_mode
-        if not stat.S_ISREG(mode):
-            raise OSError(
-                errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file, but a directory, pipe or device", str(path)
-            )
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
-
-
-@contextmanager
-def opened(path: str | PathLike[str]) -> Iterator[int]:
-    """The descriptor of a file for the duration of a block. Raises as `open_file`."""
-    with Calling(path):
-        fd = open_file(path)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+RESERVED = 1280
+"""How many descriptors are left for everything but logs, which is the connections of two ports above all; half of all if there are few."""
 
 
 def read_small(path: str | PathLike[str], limit: int, *, follows: bool = False) -> bytes:
@@ -171,6 +72,74 @@ def read_small(path: str | PathLike[str], limit: int, *, follows: bool = False) 
     return data
 
 
+class Calling:
+    """Records a path for the duration of a block. It is a class and no generator, because the calls inside may take only a microsecond."""
+
+    __slots__ = ("_calls", "_outer", "_path")
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        calls = self._calls = _of_thread.calls
+        self._outer = calls.path
+        calls.path = self._path
+        calls.count += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._calls.path = self._outer
+        self._calls.count += 1
+
+
+class ThreadCalls:
+    """The file system calls of one thread. Only that thread writes; others may read.
+
+    ``path`` is the file or directory that the thread is using, None if there is none. ``count`` grows with every call. So if the path stays
+    and the count does not change, it is one call that has not returned. ``size``: the bytes of segments that it has read.
+    """
+
+    __slots__ = ("count", "path", "size")
+
+    def __init__(self) -> None:
+        self.path: str | PathLike[str] | None = None
+        self.count = self.size = 0
+
+    def go_on(self, path: str | PathLike[str]) -> None:
+        """Record the next of many paths, within a `Calling` that ends after the last of them: for a call a microsecond long."""
+        self.path = path
+        self.count += 1
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.calls = ThreadCalls()
+
+
+_of_thread = _OfThread()
+
+
+def open_file(path: str | PathLike[str], flags: int = 0) -> int:
+    """Open a file for reading; returns its descriptor, which the caller closes.
+
+    Args:
+        flags: of `os.open`, besides those of every file here.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
+    fd = _open(path, _FLAGS | flags)
+    try:
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(
+                errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file, but a directory, pipe or device", str(path)
+            )
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
 def _read(fd: int, size: int) -> bytes:
     """As many bytes as the file had, and one more if it has grown."""
     data = os.read(fd, size + 1)
@@ -179,7 +148,33 @@ def _read(fd: int, size: int) -> bytes:
     return data
 
 
-_SHORT = (errno.EMFILE, errno.ENFILE)
+def calls_of_this_thread() -> ThreadCalls:
+    """The calls of the current thread."""
+    return _of_thread.calls
+
+
+def written_ms(path: str | PathLike[str]) -> int:
+    """The same in Unix milliseconds, rounded down; -1, too."""
+    return written_ns(path) // 1_000_000
+
+
+def written_ns(path: str | PathLike[str]) -> int:
+    """When a file or directory was written last, Unix nanoseconds; -1 if it is not there or cannot be asked."""
+    try:
+        with Calling(path):
+            return Path(path).stat().st_mtime_ns
+    except OSError:
+        return -1
+
+
+def note_read(size: int) -> None:
+    """Note that this thread has read so many more bytes of a segment."""
+    _of_thread.calls.size += size
+
+
+def bytes_read() -> int:
+    """The bytes of segments that this thread has read since it began. The difference of two values is what was read in between."""
+    return _of_thread.calls.size
 
 
 def is_short(error: OSError) -> bool:
@@ -187,8 +182,23 @@ def is_short(error: OSError) -> bool:
     return error.errno in _SHORT
 
 
+@contextmanager
+def opened(path: str | PathLike[str]) -> Iterator[int]:
+    """The descriptor of a file for the duration of a block. Raises as `open_file`."""
+    with Calling(path):
+        fd = open_file(path)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
 class Shortage:
-    """Whether the process lacks descriptors. It is logged when that begins and when it ends. Thread-safe."""
+    """Whether the process lacks descriptors. It is logged when that begins and when it ends. Thread-safe.
+
+    What a thread does with Kafka's files: which one it is using, and how many bytes of segments it has read. A file system call may
+    not return, and then only another thread can detect it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -221,10 +231,6 @@ shortage = Shortage()
 """The shortage of this process."""
 
 
-RESERVED = 1280
-"""How many descriptors are left for everything but logs, which is the connections of two ports above all; half of all if there are few."""
-
-
 def check_may_stay(fd: int, path: str) -> None:
     """Check that there are descriptors left if a log's file stays open: a process gets the lowest number that is free.
 
@@ -236,14 +242,6 @@ def check_may_stay(fd: int, path: str) -> None:
         raise OSError(
             errno.EMFILE, f"too many open files: raise LimitNOFILE (ulimit -Hn), which is {limit}, above the number of logs", path
         )
-
-
-class _OfThread(threading.local):
-    def __init__(self) -> None:
-        self.calls = ThreadCalls()
-
-
-_of_thread = _OfThread()
 
 
 class ReadingPace:

@@ -1,5 +1,7 @@
 """What files beside the segments say of producers and transactions: producer snapshots, and indexes of aborted transactions."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,10 +18,20 @@ from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.formats.producer_snapshot import ProducerState, read_producer_snapshot
 from streaming.kafka.formats.segment_indexes import ABORTED, read_aborted_columns
 
-# --- the producer snapshots of a partition directory: a broker's producer state at some offsets of the log.
-
-
 _ENDING = f".{FileKind.SNAPSHOT}"
+
+
+def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
+    """List all producer snapshots, the oldest first. Raises OSError."""
+    found = []
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            if not entry.name.endswith(_ENDING):  # cheaper than parsing the names of all files
+                continue
+            name = names.parse_segment_file(entry.name)
+            if name is not None and name.kind is FileKind.SNAPSHOT and name.stage is FileStage.LIVE:
+                found.append(SnapshotFile(name.base_offset, Path(entry.path)))
+    return tuple(sorted(found))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -30,9 +42,14 @@ class SnapshotFile:
     path: Path
 
     @classmethod
-    def beside(cls, segment: Segment) -> "SnapshotFile":
+    def beside(cls, segment: Segment) -> SnapshotFile:
         """The snapshot that a broker writes when a segment begins."""
         return cls(segment.base_offset, segment.path.with_name(segment_file_name(segment.base_offset, FileKind.SNAPSHOT)))
+
+
+def nearest_snapshot(files: Sequence[SnapshotFile], begin: int, upto: int) -> tuple[ProducerSnapshot | None, list[str]]:
+    """The newest sound snapshot of these offsets, and the errors of newer ones. ``files``: of `list_producer_snapshots`."""
+    return first_sound(file for file in reversed(files) if begin <= file.offset <= upto)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +66,15 @@ class ProducerSnapshot:
         return {one.producer_id: one.current_txn_first_offset for one in self.states if one.current_txn_first_offset >= 0}
 
 
-def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
-    """List all producer snapshots, the oldest first. Raises OSError."""
-    found = []
-    with Calling(directory), os.scandir(directory) as entries:
-        for entry in entries:
-            if not entry.name.endswith(_ENDING):  # cheaper than parsing the names of all files
-                continue
-            name = names.parse_segment_file(entry.name)
-            if name is not None and name.kind is FileKind.SNAPSHOT and name.stage is FileStage.LIVE:
-                found.append(SnapshotFile(name.base_offset, Path(entry.path)))
-    return tuple(sorted(found))
+def first_sound(files: Iterable[SnapshotFile]) -> tuple[ProducerSnapshot | None, list[str]]:
+    """The first snapshot that can be read, and the errors of those before it."""
+    doubts: list[str] = []
+    for file in files:
+        try:
+            return load_producer_snapshot(file), doubts
+        except (FormatError, OSError) as error:
+            doubts.append(f"{file.path}: {error}: an older snapshot or the log itself is used instead")
+    return None, doubts
 
 
 def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
@@ -77,24 +92,10 @@ def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
     return ProducerSnapshot(file.offset, modified_ms, states)
 
 
-def first_sound(files: Iterable[SnapshotFile]) -> tuple[ProducerSnapshot | None, list[str]]:
-    """The first snapshot that can be read, and the errors of those before it."""
-    doubts: list[str] = []
-    for file in files:
-        try:
-            return load_producer_snapshot(file), doubts
-        except (FormatError, OSError) as error:
-            doubts.append(f"{file.path}: {error}: an older snapshot or the log itself is used instead")
-    return None, doubts
-
-
-def nearest_snapshot(files: Sequence[SnapshotFile], begin: int, upto: int) -> tuple[ProducerSnapshot | None, list[str]]:
-    """The newest sound snapshot of these offsets, and the errors of newer ones. ``files``: of `list_producer_snapshots`."""
-    return first_sound(file for file in reversed(files) if begin <= file.offset <= upto)
-
-
 def aborted_transactions(segments: Sequence[Segment], upto: int) -> NDArray[np.void]:
     """The aborted transactions that end in one of ``segments`` and may have data below the offset ``upto``, as records of `ABORTED`.
+
+    The producer snapshots of a partition directory: a broker's producer state at some offsets of the log.
 
     A transaction is in the index of the segment that holds its marker, and may have begun long before. An entry whose last stable offset is
     at ``upto`` or above shows that no later one has data below it (`TransactionIndex.collectAbortedTxns`), so later files are not read.

@@ -33,6 +33,56 @@ SEEDED_BYTES = 1 << 20
 
 _FIRST = np.zeros(1, np.intp)
 
+BLOCK_BYTES = 4096
+"""Fewer zeros than this at the end of a file may be the end of a record."""
+
+_LOOK_BYTES = 1 << 20
+
+BAD_CRC = "bad CRC"
+
+_NONE = np.empty(0, np.intp)
+
+
+def damaged_batches(file: OpenSegment, position: int, scanned: Scanned, buffer: Bytes) -> NDArray[np.intp]:
+    """The items of ``scanned.batches`` whose bytes do not have the CRC of their header, ascending.
+
+    Which batches of a file are damaged although a scan of their headers passes them: those without the CRC of their header. With the
+    flaws of that scan this is all that damaged means for who reads a log: Kafka's consumer stops at either. What is counted from disk
+    goes by it, and so does the check of the batch that a group reads next. The scrub and ``segtail dump --verify`` report the same,
+    and more.
+
+    Bytes that seem damaged are read once more: if they are whole then, the disk is not damaged.
+
+    Args:
+        position: of the window in the file.
+        buffer: holds what was scanned, and is not needed afterwards.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if scanned.end > len(buffer):
+        return _NONE if _large_is_whole(file, position, scanned.batches, buffer) else _FIRST
+    wrong = wrong_crcs(buffer, scanned.batches)
+    if not len(wrong):
+        return wrong
+    size = file.read_into(buffer, position)
+    return wrong_crcs(buffer, scanned.batches) if size >= scanned.end else wrong
+
+
+def _large_is_whole(file: OpenSegment, position: int, batch: Batches, buffer: Bytes) -> bool:
+    """Whether a batch that is larger than the buffer has its CRC: it is read piece by piece."""
+    current = int(batch.magic[0]) == CURRENT_MAGIC
+    at, end = position + (CHECKED_FROM if current else OLD_CHECKED_FROM), position + int(batch.size[0])
+    crc = 0
+    while at < end:
+        size = file.read_into(buffer, at, spare_cache=True)
+        if not size:
+            return False
+        piece = buffer[: min(size, end - at)]
+        crc = google_crc32c.extend(crc, piece) if current else zlib.crc32(piece.data, crc)
+        at += len(piece)
+    return crc == int(stored_crcs(batch)[0])
+
 
 def window() -> Bytes:
     """Create a buffer to scan through.
@@ -68,6 +118,18 @@ def scan_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *
     return scanned
 
 
+def _scan_large(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Scanned:
+    """Scan one batch that is larger than the buffer. Its header has everything that is counted, once the file reaches to its end."""
+    head = buffer[:HEADER_BYTES].tobytes()
+    size = batch_size_at(head)
+    if position + size > file.size():
+        return Scanned(0, Stop.SHORT, None, scan(buffer[:0], [Piece(0, 0, next_offset)])[0].batches, None)
+    if head[MAGIC_AT] == CURRENT_MAGIC:
+        return scan_header(head, next_offset)
+    whole = np.frombuffer(file.read(position, size), np.uint8)  # the counted values of an old message are inside it
+    return scan(whole, [Piece(0, len(whole), next_offset)])[0]
+
+
 def scan_headers_on(
     file: OpenSegment, position: int, next_offset: int, size: int, *, plain: bool, spare_cache: bool = False
 ) -> Scanned | None:
@@ -98,28 +160,6 @@ def scan_headers_on(
     return Scanned(passed, Stop.SHORT if cut else Stop.END, None, batches, sum_ranges(batches, _FIRST)[0])
 
 
-def _scan_large(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Scanned:
-    """Scan one batch that is larger than the buffer. Its header has everything that is counted, once the file reaches to its end."""
-    head = buffer[:HEADER_BYTES].tobytes()
-    size = batch_size_at(head)
-    if position + size > file.size():
-        return Scanned(0, Stop.SHORT, None, scan(buffer[:0], [Piece(0, 0, next_offset)])[0].batches, None)
-    if head[MAGIC_AT] == CURRENT_MAGIC:
-        return scan_header(head, next_offset)
-    whole = np.frombuffer(file.read(position, size), np.uint8)  # the counted values of an old message are inside it
-    return scan(whole, [Piece(0, len(whole), next_offset)])[0]
-
-
-# --- the written part of a preallocated file: its size does not show it, and the length of its last batch does not show that this is whole.
-# A writer is at one position of a file only, so only the last batch before the zeros can be half written: only its CRC shows it.
-
-
-BLOCK_BYTES = 4096
-"""Fewer zeros than this at the end of a file may be the end of a record."""
-
-_LOOK_BYTES = 1 << 20
-
-
 def written_end(file: OpenSegment, position: int) -> int:
     """Where the written part of a file ends: at the last byte that is not zero, at ``position`` at least. Raises OSError.
 
@@ -138,6 +178,10 @@ def written_end(file: OpenSegment, position: int) -> int:
     return written if end - written >= BLOCK_BYTES else size
 
 
+def _without_zeros(file: OpenSegment, begin: int, end: int) -> int:
+    return begin + len(file.read(begin, end - begin).rstrip(b"\0"))
+
+
 def has_data(segment: Segment) -> bool:
     """Whether anything is written in a segment. Raises OSError."""
     if not segment.size:
@@ -146,12 +190,12 @@ def has_data(segment: Segment) -> bool:
         return any(file.read(0, PREFIX_BYTES))
 
 
-def _without_zeros(file: OpenSegment, begin: int, end: int) -> int:
-    return begin + len(file.read(begin, end - begin).rstrip(b"\0"))
-
-
 def without_half_written(file: OpenSegment, position: int, buffer: Bytes, start: int, scanned: Scanned, *, plain: bool) -> Scanned:
     """The batches scanned from ``start`` of the buffer, without the last one if it is half written. Raises OSError.
+
+    The written part of a preallocated file: its size does not show it, and the length of its last batch does not show that this is
+    whole. A writer is at one position of a file only, so only the last batch before the zeros can be half written: only its CRC shows
+    it.
 
     Args:
         position: the position of ``start`` in the file.
@@ -178,49 +222,3 @@ def _is_whole(buffer: Bytes, scanned: Scanned) -> bool:
     if end > len(buffer):  # larger than a window: counted by its header, as soon as the file reaches its end
         return True
     return has_right_crc(buffer[at:end].data)
-
-
-# --- which batches of a file are damaged although a scan of their headers passes them: those without the CRC of their header. With the
-# flaws of that scan this is all that damaged means for who reads a log: Kafka's consumer stops at either. What is counted from disk goes by
-# it, and so does the check of the batch that a group reads next. The scrub and ``segtail dump --verify`` report the same, and more.
-
-
-BAD_CRC = "bad CRC"
-
-_NONE = np.empty(0, np.intp)
-
-
-def damaged_batches(file: OpenSegment, position: int, scanned: Scanned, buffer: Bytes) -> NDArray[np.intp]:
-    """The items of ``scanned.batches`` whose bytes do not have the CRC of their header, ascending.
-
-    Bytes that seem damaged are read once more: if they are whole then, the disk is not damaged.
-
-    Args:
-        position: of the window in the file.
-        buffer: holds what was scanned, and is not needed afterwards.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    if scanned.end > len(buffer):
-        return _NONE if _large_is_whole(file, position, scanned.batches, buffer) else _FIRST
-    wrong = wrong_crcs(buffer, scanned.batches)
-    if not len(wrong):
-        return wrong
-    size = file.read_into(buffer, position)
-    return wrong_crcs(buffer, scanned.batches) if size >= scanned.end else wrong
-
-
-def _large_is_whole(file: OpenSegment, position: int, batch: Batches, buffer: Bytes) -> bool:
-    """Whether a batch that is larger than the buffer has its CRC: it is read piece by piece."""
-    current = int(batch.magic[0]) == CURRENT_MAGIC
-    at, end = position + (CHECKED_FROM if current else OLD_CHECKED_FROM), position + int(batch.size[0])
-    crc = 0
-    while at < end:
-        size = file.read_into(buffer, at, spare_cache=True)
-        if not size:
-            return False
-        piece = buffer[: min(size, end - at)]
-        crc = google_crc32c.extend(crc, piece) if current else zlib.crc32(piece.data, crc)
-        at += len(piece)
-    return crc == int(stored_crcs(batch)[0])

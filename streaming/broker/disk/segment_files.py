@@ -1,5 +1,7 @@
 """Lists the segments of a partition directory, and reads one of them."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import logging
@@ -47,10 +49,34 @@ LARGE_BYTES = 8 << 10
 _FEW_HEADERS = 16
 """So many calls are worth a try, whatever the size of the batches."""
 
+Stamp = tuple[int, int]
+"""The stamp of a directory: it changes whenever something was created, renamed or removed in it."""
 
-def _blocks_read() -> int:
-    """How much disks have read for this thread, in blocks of 512 bytes."""
-    return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
+STAMP_RELIABLE_MS = 2_000
+"""A directory's time shows every change only if it is older than the clock's resolution (some milliseconds) when the listing begins."""
+
+
+def list_segments(directory: Path) -> tuple[Segment, ...]:
+    """List the segments of a partition directory by base offset; the last one is active. Empty while the directory is half created.
+
+    Between the renames of a compaction (`LocalLog.replaceSegments`) a segment exists under its ``.swap`` name: it counts as live, and
+    instead of the one that it replaces. A start after a crash completes the renames so, too, unless a ``.cleaned`` file of it or of one
+    before it, be it of an index, shows that not all of them were made: then it deletes the ``.swap``
+    (`LogLoader.removeTempFilesAndCollectSwapFiles`).
+    Of other segments that it replaces, see `streaming.broker.disk.locate.without_replaced`.
+
+    A listing takes no moment alone. A segment that gets its own name back meanwhile may be found under neither, and its records would be
+    missing without a trace. So where files are being replaced or deleted, two listings have to be equal.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    segments, moving = _listed(directory)
+    for _ in range(_MOST_LISTINGS if moving else 0):
+        before, (segments, _) = segments, _listed(directory)
+        if [(each.path, each.identity) for each in segments] == [(each.path, each.identity) for each in before]:
+            break
+    return segments
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,11 +85,6 @@ class FileIdentity:
 
     device: int
     inode: int
-
-
-def another_file(path: Path | str) -> FileNotFoundError:
-    """The error that a file is not there any more, although its name is: compaction, and a new start of a log, put others there."""
-    return FileNotFoundError(f"{path} is another file than the one that was listed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,205 +112,9 @@ class Segment:
         name = segment_file_name(self.base_offset, FileKind.LOG)
         return f"{name}.{FileStage.SWAP}" if self.swap else name
 
-    def open(self) -> "OpenSegment":
+    def open(self) -> OpenSegment:
         """Open the file that was listed. Raises OSError; FileNotFoundError if another file has its name by now."""
         return OpenSegment(f"{self.directory}/{self._name}", self.base_offset, self.identity)
-
-
-class SegmentKey(NamedTuple):
-    """Distinguishes a closed segment from every other one: compaction puts another file under the same name."""
-
-    base_offset: int
-    size: int
-    modified_ms: int
-    device: int
-    inode: int
-
-    @classmethod
-    def of(cls, segment: Segment) -> Self:
-        """The key of a segment from a listing."""
-        return cls(segment.base_offset, segment.size, segment.modified_ms, segment.identity.device, segment.identity.inode)
-
-
-def list_segments(directory: Path) -> tuple[Segment, ...]:
-    """List the segments of a partition directory by base offset; the last one is active. Empty while the directory is half created.
-
-    Between the renames of a compaction (`LocalLog.replaceSegments`) a segment exists under its ``.swap`` name: it counts as live, and
-    instead of the one that it replaces. A start after a crash completes the renames so, too, unless a ``.cleaned`` file of it or of one
-    before it, be it of an index, shows that not all of them were made: then it deletes the ``.swap``
-    (`LogLoader.removeTempFilesAndCollectSwapFiles`).
-    Of other segments that it replaces, see `streaming.broker.disk.locate.without_replaced`.
-
-    A listing takes no moment alone. A segment that gets its own name back meanwhile may be found under neither, and its records would be
-    missing without a trace. So where files are being replaced or deleted, two listings have to be equal.
-
-    Raises:
-        OSError: the directory is gone or cannot be read.
-    """
-    segments, moving = _listed(directory)
-    for _ in range(_MOST_LISTINGS if moving else 0):
-        before, (segments, _) = segments, _listed(directory)
-        if [(each.path, each.identity) for each in segments] == [(each.path, each.identity) for each in before]:
-            break
-    return segments
-
-
-def indexes_alone(directory: Path, segments: Iterable[Segment]) -> list[str]:
-    """The names of live indexes whose segments are not there, sorted: of a log at rest these were lost.
-
-    A broker deletes such files when it starts (`LogLoader.loadSegmentFiles`). It leaves one if it dies in the moment of a deletion.
-
-    Raises:
-        OSError: the directory is gone or cannot be read.
-    """
-    there = {each.base_offset for each in segments}
-    with Calling(directory), os.scandir(directory) as entries:
-        found = {entry.name: names.parse_segment_file(entry.name) for entry in entries}
-    return sorted(
-        name
-        for name, parsed in found.items()
-        if parsed is not None and parsed.kind in _INDEXES and parsed.stage is FileStage.LIVE and parsed.base_offset not in there
-    )
-
-
-def _listed(directory: Path) -> tuple[tuple[Segment, ...], bool]:
-    """The segments as one listing shows them, and whether files are being replaced or deleted in the directory."""
-    found: dict[int, Segment] = {}
-    swaps: dict[int, Segment] = {}
-    cleaned = []
-    moving = False
-    with Calling(directory), os.scandir(directory) as entries:
-        for entry in entries:
-            if not entry.name.endswith(_LOG_NAMES):  # three of four files: cheaper than parsing their names
-                continue
-            name = names.parse_segment_file(entry.name)
-            if name is None:
-                continue
-            if name.stage is FileStage.CLEANED:
-                cleaned.append(name.base_offset)
-            if name.kind is not FileKind.LOG:
-                continue
-            moving |= name.stage is not FileStage.LIVE
-            if name.stage not in (FileStage.LIVE, FileStage.SWAP):
-                continue
-            try:
-                stat = entry.stat()
-            except FileNotFoundError:  # renamed after the listing
-                moving = True
-                continue
-            identity = FileIdentity(stat.st_dev, stat.st_ino)
-            swap = name.stage is FileStage.SWAP
-            modified_ms = stat.st_mtime_ns // 1_000_000
-            segment = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
-            (swaps if swap else found)[name.base_offset] = segment
-    for base_offset, segment in swaps.items():
-        if base_offset not in found or base_offset < min(cleaned, default=base_offset + 1):
-            found[base_offset] = segment
-    return tuple(found[base_offset] for base_offset in sorted(found)), moving
-
-
-def deleted_segments(directory: Path) -> dict[int, tuple[FileIdentity, int]]:
-    """The segment files that Kafka has deleted but not unlinked yet (``.log.deleted``), with their identities and sizes, by base offset.
-
-    Raises:
-        OSError: the directory is gone or cannot be read.
-    """
-    found: dict[int, tuple[FileIdentity, int]] = {}
-    with Calling(directory), os.scandir(directory) as entries:
-        for entry in entries:
-            name = names.parse_segment_file(entry.name)
-            if name is not None and name.kind is FileKind.LOG and name.stage is FileStage.DELETED:
-                with contextlib.suppress(FileNotFoundError):  # it has been unlinked
-                    stat = entry.stat()
-                    found[name.base_offset] = FileIdentity(stat.st_dev, stat.st_ino), stat.st_size
-    return found
-
-
-Stamp = tuple[int, int]
-"""The stamp of a directory: it changes whenever something was created, renamed or removed in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentListing:
-    """The segments of a directory when it had this stamp, and its `log_start_offset`: every file of a directory that this is read from
-    is replaced when it changes.
-    """
-
-    stamp: Stamp
-    segments: tuple[Segment, ...]
-    log_start: int
-
-
-STAMP_RELIABLE_MS = 2_000
-"""A directory's time shows every change only if it is older than the clock's resolution (some milliseconds) when the listing begins."""
-
-
-def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
-    """The stamp of a directory, to be taken before it is listed; None if it is not reliable yet. Raises OSError."""
-    with Calling(directory):
-        stat = directory.stat()
-    return stamp_of(stat, now_ms)
-
-
-def stamp_of(stat: os.stat_result, now_ms: int) -> Stamp | None:
-    """The stamp of a directory from its stat result; None if it is not reliable yet."""
-    return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > STAMP_RELIABLE_MS else None
-
-
-def file_stamp(path: Path) -> tuple[FileIdentity, int]:
-    """The identity of the file at a path, and its size in bytes, without opening it. Raises OSError."""
-    with Calling(path):
-        stat = path.stat()
-    return FileIdentity(stat.st_dev, stat.st_ino), stat.st_size
-
-
-def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
-    """Read the entries of ``leader-epoch-checkpoint``; none if there is no such file, it may not be read, or it is not understood.
-
-    Raises:
-        OSError: it cannot be read now. It decides where a log was truncated, so it would be wrong to continue without it.
-    """
-    path = f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-    try:
-        return parse_leader_epochs(read_small(path, EPOCHS_BYTES))
-    except FileNotFoundError:
-        return ()
-    except (FormatError, PermissionError) as error:
-        log.warning("leader epochs cannot be read", extra={"path": path, "error": str(error)})
-        return ()
-
-
-def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Sequence[EpochEntry] | None = None) -> int:
-    """The first offset that the log still serves, by its own directory: ``log-start-offset-checkpoint`` may raise it further.
-
-    ``leader-epoch-checkpoint`` is the first file that shows DeleteRecords. But its first entry may be above the start of the log, too: if
-    older batches have no epoch, or if compaction had left nothing below it when the replica was made, which begins the file with the first
-    batch that it gets. So it is used only if a batch of magic 2 is below it. And a broker that is killed in the minute after DeleteRecords
-    starts at the log's old beginning again, with the same epochs: its next checkpoint, which has every log that starts inside a segment
-    (`LogManager.checkpointLogStartOffsetsInDir`), shows that it does not know of them. So the file is used only until that is written.
-
-    Args:
-        stored: its entries, if they were read already.
-    """
-    first, epochs = segments[0], read_leader_epochs(directory) if stored is None else stored
-    if not epochs or epochs[0].start_offset <= first.base_offset:
-        return first.base_offset
-    if has_later_checkpoint(directory):
-        return first.base_offset
-    try:
-        file = first.open()
-    except OSError:  # being deleted: the next listing begins further on
-        return first.base_offset
-    with file:
-        head = file.read(0, MAGIC_AT + 1)
-    with_epoch = len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC
-    start = epochs[0].start_offset
-    return start if with_epoch and int.from_bytes(head[:LENGTH_AT]) < start else first.base_offset
-
-
-def has_later_checkpoint(directory: Path) -> bool:
-    """Whether the log starts of the log dir were written after the leader epochs of this log."""
-    return written_ns(directory.parent / names.LOG_START_OFFSET_CHECKPOINT) > written_ns(directory / names.LEADER_EPOCH_CHECKPOINT) >= 0
 
 
 class OpenSegment:
@@ -538,3 +363,178 @@ class OpenSegment:
     def beside(self, kind: FileKind) -> str:
         """The path of another file of the segment."""
         return f"{self._path.rpartition('/')[0]}/{segment_file_name(self.base_offset, kind)}"
+
+
+def another_file(path: Path | str) -> FileNotFoundError:
+    """The error that a file is not there any more, although its name is: compaction, and a new start of a log, put others there."""
+    return FileNotFoundError(f"{path} is another file than the one that was listed")
+
+
+def _blocks_read() -> int:
+    """How much disks have read for this thread, in blocks of 512 bytes."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
+
+
+def _listed(directory: Path) -> tuple[tuple[Segment, ...], bool]:
+    """The segments as one listing shows them, and whether files are being replaced or deleted in the directory."""
+    found: dict[int, Segment] = {}
+    swaps: dict[int, Segment] = {}
+    cleaned = []
+    moving = False
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            if not entry.name.endswith(_LOG_NAMES):  # three of four files: cheaper than parsing their names
+                continue
+            name = names.parse_segment_file(entry.name)
+            if name is None:
+                continue
+            if name.stage is FileStage.CLEANED:
+                cleaned.append(name.base_offset)
+            if name.kind is not FileKind.LOG:
+                continue
+            moving |= name.stage is not FileStage.LIVE
+            if name.stage not in (FileStage.LIVE, FileStage.SWAP):
+                continue
+            try:
+                stat = entry.stat()
+            except FileNotFoundError:  # renamed after the listing
+                moving = True
+                continue
+            identity = FileIdentity(stat.st_dev, stat.st_ino)
+            swap = name.stage is FileStage.SWAP
+            modified_ms = stat.st_mtime_ns // 1_000_000
+            segment = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
+            (swaps if swap else found)[name.base_offset] = segment
+    for base_offset, segment in swaps.items():
+        if base_offset not in found or base_offset < min(cleaned, default=base_offset + 1):
+            found[base_offset] = segment
+    return tuple(found[base_offset] for base_offset in sorted(found)), moving
+
+
+class SegmentKey(NamedTuple):
+    """Distinguishes a closed segment from every other one: compaction puts another file under the same name."""
+
+    base_offset: int
+    size: int
+    modified_ms: int
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, segment: Segment) -> Self:
+        """The key of a segment from a listing."""
+        return cls(segment.base_offset, segment.size, segment.modified_ms, segment.identity.device, segment.identity.inode)
+
+
+def indexes_alone(directory: Path, segments: Iterable[Segment]) -> list[str]:
+    """The names of live indexes whose segments are not there, sorted: of a log at rest these were lost.
+
+    A broker deletes such files when it starts (`LogLoader.loadSegmentFiles`). It leaves one if it dies in the moment of a deletion.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    there = {each.base_offset for each in segments}
+    with Calling(directory), os.scandir(directory) as entries:
+        found = {entry.name: names.parse_segment_file(entry.name) for entry in entries}
+    return sorted(
+        name
+        for name, parsed in found.items()
+        if parsed is not None and parsed.kind in _INDEXES and parsed.stage is FileStage.LIVE and parsed.base_offset not in there
+    )
+
+
+def deleted_segments(directory: Path) -> dict[int, tuple[FileIdentity, int]]:
+    """The segment files that Kafka has deleted but not unlinked yet (``.log.deleted``), with their identities and sizes, by base offset.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    found: dict[int, tuple[FileIdentity, int]] = {}
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            name = names.parse_segment_file(entry.name)
+            if name is not None and name.kind is FileKind.LOG and name.stage is FileStage.DELETED:
+                with contextlib.suppress(FileNotFoundError):  # it has been unlinked
+                    stat = entry.stat()
+                    found[name.base_offset] = FileIdentity(stat.st_dev, stat.st_ino), stat.st_size
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentListing:
+    """The segments of a directory when it had this stamp, and its `log_start_offset`: every file of a directory that this is read from
+    is replaced when it changes.
+    """
+
+    stamp: Stamp
+    segments: tuple[Segment, ...]
+    log_start: int
+
+
+def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
+    """The stamp of a directory, to be taken before it is listed; None if it is not reliable yet. Raises OSError."""
+    with Calling(directory):
+        stat = directory.stat()
+    return stamp_of(stat, now_ms)
+
+
+def stamp_of(stat: os.stat_result, now_ms: int) -> Stamp | None:
+    """The stamp of a directory from its stat result; None if it is not reliable yet."""
+    return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > STAMP_RELIABLE_MS else None
+
+
+def file_stamp(path: Path) -> tuple[FileIdentity, int]:
+    """The identity of the file at a path, and its size in bytes, without opening it. Raises OSError."""
+    with Calling(path):
+        stat = path.stat()
+    return FileIdentity(stat.st_dev, stat.st_ino), stat.st_size
+
+
+def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Sequence[EpochEntry] | None = None) -> int:
+    """The first offset that the log still serves, by its own directory: ``log-start-offset-checkpoint`` may raise it further.
+
+    ``leader-epoch-checkpoint`` is the first file that shows DeleteRecords. But its first entry may be above the start of the log, too: if
+    older batches have no epoch, or if compaction had left nothing below it when the replica was made, which begins the file with the first
+    batch that it gets. So it is used only if a batch of magic 2 is below it. And a broker that is killed in the minute after DeleteRecords
+    starts at the log's old beginning again, with the same epochs: its next checkpoint, which has every log that starts inside a segment
+    (`LogManager.checkpointLogStartOffsetsInDir`), shows that it does not know of them. So the file is used only until that is written.
+
+    Args:
+        stored: its entries, if they were read already.
+    """
+    first, epochs = segments[0], read_leader_epochs(directory) if stored is None else stored
+    if not epochs or epochs[0].start_offset <= first.base_offset:
+        return first.base_offset
+    if has_later_checkpoint(directory):
+        return first.base_offset
+    try:
+        file = first.open()
+    except OSError:  # being deleted: the next listing begins further on
+        return first.base_offset
+    with file:
+        head = file.read(0, MAGIC_AT + 1)
+    with_epoch = len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC
+    start = epochs[0].start_offset
+    return start if with_epoch and int.from_bytes(head[:LENGTH_AT]) < start else first.base_offset
+
+
+def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
+    """Read the entries of ``leader-epoch-checkpoint``; none if there is no such file, it may not be read, or it is not understood.
+
+    Raises:
+        OSError: it cannot be read now. It decides where a log was truncated, so it would be wrong to continue without it.
+    """
+    path = f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+    try:
+        return parse_leader_epochs(read_small(path, EPOCHS_BYTES))
+    except FileNotFoundError:
+        return ()
+    except (FormatError, PermissionError) as error:
+        log.warning("leader epochs cannot be read", extra={"path": path, "error": str(error)})
+        return ()
+
+
+def has_later_checkpoint(directory: Path) -> bool:
+    """Whether the log starts of the log dir were written after the leader epochs of this log."""
+    return written_ns(directory.parent / names.LOG_START_OFFSET_CHECKPOINT) > written_ns(directory / names.LEADER_EPOCH_CHECKPOINT) >= 0

@@ -1,5 +1,7 @@
 """Lists what lies in log dirs from a start on, as excerpts that are small enough to share out; and where a time begins in a log."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -39,8 +41,96 @@ from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 
-# --- finds where a time begins in a log: the first batch that holds a record of that time or a later one. The rule is that of
-# `UnifiedLog.fetchOffsetByTimestamp`. Time indexes only say where to begin to look, so the result is the same without.
+UNREADABLE = "?"
+"""In place of a topic id that cannot be read: only those who want the partition have to know."""
+
+WHY_UNREADABLE = f"its {PARTITION_METADATA} is damaged, or may not be read"
+
+Unreadable = Callable[[Partition, str], None]
+"""Is called with a partition that cannot be read, and why."""
+
+_NAMED = 10
+_INDEXES_NAMED = 3
+
+
+def refuse(partition: Partition, why: str) -> NoReturn:
+    """Read nothing if one partition cannot be read."""
+    raise AgentError(f"{partition.path} cannot be read: {why}")
+
+
+def excerpts_of(
+    partitions: Iterable[tuple[Partition, int]], start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
+) -> Iterator[Excerpt]:
+    """What of partitions, with their log starts (`partitions_with_start`), lies from a start on: log by log, in the order of each.
+
+    Args:
+        start: an `int` is a time, Unix milliseconds: from the first batch on that has a record of that time or later.
+        excerpt_bytes: a segment is cut at multiples of it.
+
+    Raises:
+        AgentError: whatever ``unreadable`` raises of a log.
+    """
+    buffer = window()
+    for partition, log_start in partitions:
+        try:
+            excerpts = list(_of_log(partition, log_start, start, excerpt_bytes, buffer))
+        except FileNotFoundError as error:  # it was deleted after it was listed
+            log.info("log is excluded", extra={"path": str(partition.path), "error": str(error)})
+        except OSError as error:
+            unreadable(partition, error.strerror or str(error))
+        else:
+            yield from excerpts
+
+
+def _of_log(partition: Partition, log_start: int, start: StartFrom | int, excerpt_bytes: int, buffer: Bytes) -> Iterator[Excerpt]:
+    segments = without_replaced(list_segments(partition.path), buffer)
+    boundary = start_of(segments, log_start, start, buffer) if segments else None
+    if boundary is None:
+        return
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        if segment.base_offset < boundary.segment.base_offset:
+            continue
+        begin, from_offset = (boundary.position, boundary.next_offset) if segment is boundary.segment else (0, segment.base_offset)
+        end = segment.size if following is not None else _written(segment)
+        whole = Excerpt(
+            broker=partition.log_dir.broker,
+            log_dir=str(partition.log_dir.path),
+            topic=partition.topic,
+            partition=partition.partition,
+            topic_id=partition.topic_id,
+            segment=segment.base_offset,
+            begin=begin,
+            end=end,
+            bytes=end - begin,
+            from_offset=from_offset,
+            until_offset=EVERYTHING if following is None else following.base_offset,
+        )
+        yield from cut(whole, excerpt_bytes)
+
+
+def start_of(segments: Sequence[Segment], log_start: int, start: StartFrom | int, buffer: Bytes) -> BatchBoundary | None:
+    """Where a start is in a log; None if nothing lies after it.
+
+    Finds where a time begins in a log: the first batch that holds a record of that time or a later one. The rule is that of
+    `UnifiedLog.fetchOffsetByTimestamp`. Time indexes only say where to begin to look, so the result is the same without.
+
+    Args:
+        segments: of the log, one at least.
+        log_start: its start by the broker's checkpoint; below 0: not known.
+
+    Raises:
+        OSError: a segment is gone or cannot be read.
+    """
+    if start is StartFrom.LATEST:
+        return None
+    first = max(log_start, log_start_offset(segments[0].directory, tuple(segments)))
+    boundary = beginning(segments[0]) if first <= segments[0].base_offset else find_offset(segments, first, buffer)
+    if start is StartFrom.EARLIEST:
+        return boundary
+    if start is StartFrom.ACTIVE:
+        return boundary if boundary.segment is segments[-1] else beginning(segments[-1])
+    own = [segment for segment in segments if segment.base_offset >= boundary.segment.base_offset]
+    return find_time(boundary, own, int(start), buffer)
 
 
 def find_time(begin: BatchBoundary, segments: Sequence[Segment], timestamp: int, buffer: Bytes) -> BatchBoundary | None:
@@ -96,53 +186,28 @@ def _older_upto(segment: Segment, timestamp: int) -> int:
     return offset if is_there(segment, largest, offset) else before
 
 
-UNREADABLE = "?"
-"""In place of a topic id that cannot be read: only those who want the partition have to know."""
-
-WHY_UNREADABLE = f"its {PARTITION_METADATA} is damaged, or may not be read"
-
-Unreadable = Callable[[Partition, str], None]
-"""Is called with a partition that cannot be read, and why."""
+def _written(segment: Segment) -> int:
+    """How much of an active segment is written: of a preallocated one, that is not all."""
+    with segment.open() as file:
+        return written_end(file, 0)
 
 
-def refuse(partition: Partition, why: str) -> NoReturn:
-    """Read nothing if one partition cannot be read."""
-    raise AgentError(f"{partition.path} cannot be read: {why}")
+def cut(excerpt: Excerpt, excerpt_bytes: int) -> Iterator[Excerpt]:
+    """An excerpt cut at multiples of ``excerpt_bytes``; nothing of an empty one."""
+    begin = excerpt.begin
+    while begin < excerpt.end:
+        end = min(excerpt.end, (begin // excerpt_bytes + 1) * excerpt_bytes)
+        yield replace(excerpt, begin=begin, end=end, bytes=end - begin)
+        begin = end
 
 
-def excerpts_of(
-    partitions: Iterable[tuple[Partition, int]], start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
-) -> Iterator[Excerpt]:
-    """What of partitions, with their log starts (`partitions_with_start`), lies from a start on: log by log, in the order of each.
-
-    Args:
-        start: an `int` is a time, Unix milliseconds: from the first batch on that has a record of that time or later.
-        excerpt_bytes: a segment is cut at multiples of it.
-
-    Raises:
-        AgentError: whatever ``unreadable`` raises of a log.
-    """
-    buffer = window()
-    for partition, log_start in partitions:
-        try:
-            excerpts = list(_of_log(partition, log_start, start, excerpt_bytes, buffer))
-        except FileNotFoundError as error:  # it was deleted after it was listed
-            log.info("log is excluded", extra={"path": str(partition.path), "error": str(error)})
-        except OSError as error:
-            unreadable(partition, error.strerror or str(error))
-        else:
-            yield from excerpts
+def topics_of(log_dirs: Sequence[LogDir]) -> list[str]:
+    """The names of the topics that have a live partition, sorted. Raises as `partitions_with_start`."""
+    return sorted({partition.topic for partition, _ in partitions_with_start(log_dirs, EVERYTHING_SELECTED)})
 
 
 def _listed_anew(log_dir: LogDir) -> tuple[Iterable[Partition], OffsetCheckpoint]:
     return list_partitions(log_dir, topic_id_or_unreadable), load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT)
-
-
-class Wants(Protocol):
-    """Says which partitions are wanted, as `Selection` does."""
-
-    def has(self, topic: str, partition: int) -> bool:
-        """Whether a partition is wanted."""
 
 
 def partitions_with_start(
@@ -172,85 +237,17 @@ def partitions_with_start(
                     yield partition, starts.of(partition)
 
 
-def topics_of(log_dirs: Sequence[LogDir]) -> list[str]:
-    """The names of the topics that have a live partition, sorted. Raises as `partitions_with_start`."""
-    return sorted({partition.topic for partition, _ in partitions_with_start(log_dirs, EVERYTHING_SELECTED)})
+class Wants(Protocol):
+    """Says which partitions are wanted, as `Selection` does."""
+
+    def has(self, topic: str, partition: int) -> bool:
+        """Whether a partition is wanted."""
 
 
 def topic_id_or_unreadable(directory: Path) -> str:
     """The topic id of a partition's directory, or `UNREADABLE`."""
     found = read_topic_id(directory)
     return UNREADABLE if found is None else found
-
-
-def start_of(segments: Sequence[Segment], log_start: int, start: StartFrom | int, buffer: Bytes) -> BatchBoundary | None:
-    """Where a start is in a log; None if nothing lies after it.
-
-    Args:
-        segments: of the log, one at least.
-        log_start: its start by the broker's checkpoint; below 0: not known.
-
-    Raises:
-        OSError: a segment is gone or cannot be read.
-    """
-    if start is StartFrom.LATEST:
-        return None
-    first = max(log_start, log_start_offset(segments[0].directory, tuple(segments)))
-    boundary = beginning(segments[0]) if first <= segments[0].base_offset else find_offset(segments, first, buffer)
-    if start is StartFrom.EARLIEST:
-        return boundary
-    if start is StartFrom.ACTIVE:
-        return boundary if boundary.segment is segments[-1] else beginning(segments[-1])
-    own = [segment for segment in segments if segment.base_offset >= boundary.segment.base_offset]
-    return find_time(boundary, own, int(start), buffer)
-
-
-def _of_log(partition: Partition, log_start: int, start: StartFrom | int, excerpt_bytes: int, buffer: Bytes) -> Iterator[Excerpt]:
-    segments = without_replaced(list_segments(partition.path), buffer)
-    boundary = start_of(segments, log_start, start, buffer) if segments else None
-    if boundary is None:
-        return
-    for segment, following in zip(segments, [*segments[1:], None], strict=True):
-        if segment.base_offset < boundary.segment.base_offset:
-            continue
-        begin, from_offset = (boundary.position, boundary.next_offset) if segment is boundary.segment else (0, segment.base_offset)
-        end = segment.size if following is not None else _written(segment)
-        whole = Excerpt(
-            broker=partition.log_dir.broker,
-            log_dir=str(partition.log_dir.path),
-            topic=partition.topic,
-            partition=partition.partition,
-            topic_id=partition.topic_id,
-            segment=segment.base_offset,
-            begin=begin,
-            end=end,
-            bytes=end - begin,
-            from_offset=from_offset,
-            until_offset=EVERYTHING if following is None else following.base_offset,
-        )
-        yield from cut(whole, excerpt_bytes)
-
-
-def _written(segment: Segment) -> int:
-    """How much of an active segment is written: of a preallocated one, that is not all."""
-    with segment.open() as file:
-        return written_end(file, 0)
-
-
-def cut(excerpt: Excerpt, excerpt_bytes: int) -> Iterator[Excerpt]:
-    """An excerpt cut at multiples of ``excerpt_bytes``; nothing of an empty one."""
-    begin = excerpt.begin
-    while begin < excerpt.end:
-        end = min(excerpt.end, (begin // excerpt_bytes + 1) * excerpt_bytes)
-        yield replace(excerpt, begin=begin, end=end, bytes=end - begin)
-        begin = end
-
-
-# --- the log dirs that a reader of records was given: checked, so that a wrong one fails before anything is read.
-
-
-_NAMED = 10
-_INDEXES_NAMED = 3
 
 
 def open_given_dirs(paths: Sequence[Path]) -> tuple[LogDir, ...]:
@@ -267,16 +264,6 @@ def open_given_dirs(paths: Sequence[Path]) -> tuple[LogDir, ...]:
         named = ", ".join(f"{each.path} is of {each.cluster_id}" for each in found if each.cluster_id)
         raise LogDirError(f"option log_dirs: give log dirs of one cluster; {named}")
     return found
-
-
-def copied_in_part(directory: Path, segments: Iterable[Segment]) -> str:
-    """What shows that a log at rest lacks a segment, in words; "" if nothing does. Of one whose broker runs it may be a deletion.
-
-    Raises:
-        OSError: the directory is gone or cannot be read.
-    """
-    alone = indexes_alone(directory, segments)
-    return f"{directory} has {format_list(alone, _INDEXES_NAMED)} without the .log beside" if alone else ""
 
 
 def _open(path: Path) -> LogDir:
@@ -305,8 +292,20 @@ def _has_partitions(path: Path) -> bool:
         return False
 
 
+def copied_in_part(directory: Path, segments: Iterable[Segment]) -> str:
+    """What shows that a log at rest lacks a segment, in words; "" if nothing does. Of one whose broker runs it may be a deletion.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    alone = indexes_alone(directory, segments)
+    return f"{directory} has {format_list(alone, _INDEXES_NAMED)} without the .log beside" if alone else ""
+
+
 def wanted_partitions(log_dirs: Iterable[LogDir], selection: Selection, *, refuses: bool = True) -> tuple[Partition, ...]:
     """The wanted live partitions of these log dirs.
+
+    The log dirs that a reader of records was given: checked, so that a wrong one fails before anything is read.
 
     The coordinators' topics are read only if ``topics`` names them, as consumers with a pattern leave them out. The log of the cluster's
     metadata never is: it may hold passwords.

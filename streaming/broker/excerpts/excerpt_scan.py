@@ -30,15 +30,201 @@ from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
 log = logging.getLogger(__name__)
 
-# --- the record batches of an excerpt as rows, one for each, made when they are read.
-
-
 _CODECS = pa.array(CODECS)
 _MOST_MS = ((1 << 63) - 1) // 1000
+
+NO_FRONTIER = -1
+"""Nothing was published before."""
+
+DELETED = "deleted"
+CORRUPT = "corrupt: {}"
+
+_AT_ONCE = 256
+"""So many ranges are one table: 2 GiB of large batches, or 256 segments of a quiet log."""
+
+R = TypeVar("R", pa.RecordBatch, Event)
+
+NO_SEQ = -1
+"""The seq of a range that no journal has."""
+
+LeadsIn = Callable[[LogKey, int], int]
+"""Whether a log's replica led in a leader epoch: 1, 0, or -1 if that is not known."""
+
+
+def _nobody_knows(_: LogKey, _epoch: int) -> int:
+    return -1
+
+
+def scan_excerpts(
+    log_dirs: Sequence[LogDir], excerpts: Sequence[Excerpt], scan: Scan, *, ongoing: bool = False, leads: LeadsIn = _nobody_knows
+) -> Generator[pa.RecordBatch, None, list[UnreadPart]]:
+    """The rows of excerpts: `streaming.common.rows.BATCHES`, `streaming.common.event_row.EVENTS` or `TRANSACTION_ROWS`.
+
+    Returns what was not there to be read.
+
+    Args:
+        excerpts: those of one log follow each other, in its order.
+        ongoing: of transactions, a row also for each that is open at the end of each log.
+        leads: says of ranges whether the replica led.
+
+    Raises:
+        AgentError: an excerpt is not valid, or a segment cannot be read now.
+    """
+    unread: list[UnreadPart] = []
+    if scan is Scan.TRANSACTIONS:
+        for _, own in groupby(enumerate(excerpts), lambda each: each[1].log):
+            yield from _transactions(log_dirs, list(own), unread, ongoing=ongoing)
+        return unread
+    if scan is Scan.RANGES:
+        ranges = _each(ranges_of, log_dirs, enumerate(excerpts), unread)
+        yield from _tables(replace(each, leads=leads(each.log, each.log_epoch)) for each in ranges)
+        return unread
+    yield from _each(batches_of, log_dirs, enumerate(excerpts), unread)
+    return unread
+
+
+def _transactions(
+    log_dirs: Sequence[LogDir], excerpts: list[tuple[int, Excerpt]], unread: list[UnreadPart], *, ongoing: bool
+) -> Iterator[pa.RecordBatch]:
+    """The transactions of one log. At its beginning, and after what cannot be read, its files show what is open."""
+    transactions: Transactions = NO_TRANSACTIONS
+    known_gaps = -1  # the number of gaps when it was looked what is open: a new one asks for another look
+    for event in _each(ranges_of, log_dirs, iter(excerpts), unread):
+        if known_gaps != len(unread):
+            transactions, known_gaps = _open_before(log_dirs, excerpts[0][1], event, transactions), len(unread)
+        transactions, ended = end_transactions(transactions, decode_steps(event.transactions))
+        if len(ended):
+            yield ended_rows(event.log, event.log_dir, ended)
+    if ongoing and len(transactions):
+        of = excerpts[0][1]
+        yield open_rows(LogKey(of.broker, of.topic, of.partition, of.topic_id), of.log_dir, transactions)
+
+
+def _each(
+    read: Callable[[Sequence[LogDir], Excerpt], Generator[R, None, Unread | None]],
+    log_dirs: Sequence[LogDir],
+    excerpts: Iterator[tuple[int, Excerpt]],
+    unread: list[UnreadPart],
+) -> Iterator[R]:
+    """What is read of each excerpt. Parts that are not there any more, or are damaged, are added to ``unread``."""
+    for item, excerpt in excerpts:
+        try:
+            rest = yield from read(log_dirs, excerpt)
+        except GoneError as error:
+            log.info("an excerpt is not read", extra={"error": str(error)})
+            unread.append(UnreadPart(item=item, position=excerpt.begin, bytes=excerpt.bytes, next_offset=-1, reason=DELETED))
+        else:
+            if rest is not None:
+                reason = CORRUPT.format(rest.reason)
+                unread.append(UnreadPart(item=item, position=rest.position, bytes=rest.bytes, next_offset=rest.next_offset, reason=reason))
+
+
+def ranges_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[Event, None, Unread | None]:
+    """Events of kind APPENDED, each of whole batches of one leader epoch, 8 MiB or one batch at most.
+
+    The batches of an excerpt as ranges with their sums, as an agent publishes those that it sees being appended.
+
+    Returns what of the excerpt cannot be read, None if that is nothing. Whether the replica led is not known (``leads`` -1), nor when
+    batches came, and how late.
+
+    Raises:
+        GoneError: its segment is not there any more.
+        AgentError: the excerpt is not valid, or its segment cannot be read now.
+    """
+    buffer = window()
+    with opened(log_dirs, excerpt) as segment:
+        times = segment.times()
+        for part in parts_of(segment, buffer):
+            if isinstance(part, Unread):
+                return part
+            for piece, start in by_epoch(part.scanned, part.start, NO_FRONTIER):
+                understood, steps = understood_steps(piece, buffer, start, lambda: times)
+                if understood.sums is not None:
+                    yield _event(segment, part.position + start, part.position + understood.end, understood, steps)
+                if understood is not piece:
+                    return _at_marker(segment, part, understood)
+    return None
+
+
+def _event(segment: OpenExcerpt, start: int, end: int, scanned: Scanned, steps: Steps) -> Event:
+    sums, partition = scanned.sums, segment.partition
+    assert sums is not None
+    return Event(
+        kind=Kind.APPENDED,
+        broker=partition.log_dir.broker,
+        log_dir=str(partition.log_dir.path),
+        topic=partition.topic,
+        partition=partition.partition,
+        topic_id=partition.topic_id,
+        segment=segment.excerpt.segment,
+        start_position=start,
+        end_position=end,
+        base_offset=sums.base_offset,
+        next_offset=sums.next_offset,
+        log_epoch=sums.leader_epoch,
+        max_timestamp=sums.max_timestamp,
+        transactions=encode_steps(steps),
+        **{name: getattr(sums, name) for name in COUNTS},
+    )
+
+
+def _at_marker(segment: OpenExcerpt, part: WalkedPart, understood: Scanned) -> Unread:
+    """The rest of the excerpt, from a marker on that is not understood."""
+    position = part.position + understood.end
+    next_offset = int(part.batches.base_offset[0]) if understood.sums is None else understood.sums.next_offset
+    end = min(segment.excerpt.end, segment.file.size())
+    return Unread(position, max(0, end - position), next_offset, understood.flaw or "")
+
+
+def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, before: Transactions) -> Transactions:
+    """What is open where a range begins; where the files do not show it, what was open ``before``."""
+    directory = partition_of(log_dirs, excerpt).path
+    try:
+        there = open_at(directory, list_segments(directory), event.base_offset, window())
+    except OSError as error:
+        raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
+    for doubt in there.doubts:
+        log.warning("what is open in %s is not certain: %s", directory, doubt)
+    return there.opened if there.whole else before
+
+
+def ended_rows(log: LogKey, log_dir: str, ended: Ended) -> pa.RecordBatch:
+    """The rows of transactions that ended in a log."""
+    count = len(ended)
+    named = log._asdict() | {"log_dir": log_dir}
+    columns = [
+        pa.repeat(pa.scalar(named[each.name], each.type), count)
+        if each.name in named
+        else pa.array(np.ascontiguousarray(ended[each.name])).cast(each.type)
+        for each in TRANSACTION_ROWS
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=TRANSACTION_ROWS)
+
+
+def open_rows(log: LogKey, log_dir: str, transactions: Transactions) -> pa.RecordBatch:
+    """The rows of transactions that are open in a log."""
+    rows = np.zeros(len(transactions), ENDED)
+    for name in transactions.dtype.names or ():
+        rows[name] = transactions[name]
+    rows["end_ms"] = -1
+    return ended_rows(log, log_dir, rows)
+
+
+def _tables(events: Iterator[Event]) -> Iterator[pa.RecordBatch]:
+    some: list[Event] = []
+    for event in events:
+        some.append(event)
+        if len(some) == _AT_ONCE:
+            yield from events_table("", "", [(NO_SEQ, some)]).to_batches()
+            some = []
+    if some:
+        yield from events_table("", "", [(NO_SEQ, some)]).to_batches()
 
 
 def batches_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[pa.RecordBatch, None, Unread | None]:
     """The rows of an excerpt (`streaming.common.rows.BATCHES`); returns what of it cannot be read, None if that is nothing.
+
+    The record batches of an excerpt as rows, one for each, made when they are read.
 
     Raises:
         GoneError: its segment is not there any more.
@@ -91,193 +277,3 @@ def _times(milliseconds: Longs) -> pa.Array:
     """None where there is none, or a client has written one that no timestamp can hold."""
     held = (milliseconds >= 0) & (milliseconds <= _MOST_MS)
     return pa.array(np.where(held, milliseconds, 0) * 1000, pa.int64(), mask=~held)
-
-
-# --- the batches of an excerpt as ranges with their sums, as an agent publishes those that it sees being appended.
-
-
-NO_FRONTIER = -1
-"""Nothing was published before."""
-
-
-def ranges_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[Event, None, Unread | None]:
-    """Events of kind APPENDED, each of whole batches of one leader epoch, 8 MiB or one batch at most.
-
-    Returns what of the excerpt cannot be read, None if that is nothing. Whether the replica led is not known (``leads`` -1), nor when
-    batches came, and how late.
-
-    Raises:
-        GoneError: its segment is not there any more.
-        AgentError: the excerpt is not valid, or its segment cannot be read now.
-    """
-    buffer = window()
-    with opened(log_dirs, excerpt) as segment:
-        times = segment.times()
-        for part in parts_of(segment, buffer):
-            if isinstance(part, Unread):
-                return part
-            for piece, start in by_epoch(part.scanned, part.start, NO_FRONTIER):
-                understood, steps = understood_steps(piece, buffer, start, lambda: times)
-                if understood.sums is not None:
-                    yield _event(segment, part.position + start, part.position + understood.end, understood, steps)
-                if understood is not piece:
-                    return _at_marker(segment, part, understood)
-    return None
-
-
-def _at_marker(segment: OpenExcerpt, part: WalkedPart, understood: Scanned) -> Unread:
-    """The rest of the excerpt, from a marker on that is not understood."""
-    position = part.position + understood.end
-    next_offset = int(part.batches.base_offset[0]) if understood.sums is None else understood.sums.next_offset
-    end = min(segment.excerpt.end, segment.file.size())
-    return Unread(position, max(0, end - position), next_offset, understood.flaw or "")
-
-
-def _event(segment: OpenExcerpt, start: int, end: int, scanned: Scanned, steps: Steps) -> Event:
-    sums, partition = scanned.sums, segment.partition
-    assert sums is not None
-    return Event(
-        kind=Kind.APPENDED,
-        broker=partition.log_dir.broker,
-        log_dir=str(partition.log_dir.path),
-        topic=partition.topic,
-        partition=partition.partition,
-        topic_id=partition.topic_id,
-        segment=segment.excerpt.segment,
-        start_position=start,
-        end_position=end,
-        base_offset=sums.base_offset,
-        next_offset=sums.next_offset,
-        log_epoch=sums.leader_epoch,
-        max_timestamp=sums.max_timestamp,
-        transactions=encode_steps(steps),
-        **{name: getattr(sums, name) for name in COUNTS},
-    )
-
-
-def ended_rows(log: LogKey, log_dir: str, ended: Ended) -> pa.RecordBatch:
-    """The rows of transactions that ended in a log."""
-    count = len(ended)
-    named = log._asdict() | {"log_dir": log_dir}
-    columns = [
-        pa.repeat(pa.scalar(named[each.name], each.type), count)
-        if each.name in named
-        else pa.array(np.ascontiguousarray(ended[each.name])).cast(each.type)
-        for each in TRANSACTION_ROWS
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=TRANSACTION_ROWS)
-
-
-def open_rows(log: LogKey, log_dir: str, transactions: Transactions) -> pa.RecordBatch:
-    """The rows of transactions that are open in a log."""
-    rows = np.zeros(len(transactions), ENDED)
-    for name in transactions.dtype.names or ():
-        rows[name] = transactions[name]
-    rows["end_ms"] = -1
-    return ended_rows(log, log_dir, rows)
-
-
-DELETED = "deleted"
-CORRUPT = "corrupt: {}"
-
-_AT_ONCE = 256
-"""So many ranges are one table: 2 GiB of large batches, or 256 segments of a quiet log."""
-
-R = TypeVar("R", pa.RecordBatch, Event)
-
-NO_SEQ = -1
-"""The seq of a range that no journal has."""
-
-LeadsIn = Callable[[LogKey, int], int]
-"""Whether a log's replica led in a leader epoch: 1, 0, or -1 if that is not known."""
-
-
-def _nobody_knows(_: LogKey, _epoch: int) -> int:
-    return -1
-
-
-def scan_excerpts(
-    log_dirs: Sequence[LogDir], excerpts: Sequence[Excerpt], scan: Scan, *, ongoing: bool = False, leads: LeadsIn = _nobody_knows
-) -> Generator[pa.RecordBatch, None, list[UnreadPart]]:
-    """The rows of excerpts: `streaming.common.rows.BATCHES`, `streaming.common.event_row.EVENTS` or `TRANSACTION_ROWS`.
-
-    Returns what was not there to be read.
-
-    Args:
-        excerpts: those of one log follow each other, in its order.
-        ongoing: of transactions, a row also for each that is open at the end of each log.
-        leads: says of ranges whether the replica led.
-
-    Raises:
-        AgentError: an excerpt is not valid, or a segment cannot be read now.
-    """
-    unread: list[UnreadPart] = []
-    if scan is Scan.TRANSACTIONS:
-        for _, own in groupby(enumerate(excerpts), lambda each: each[1].log):
-            yield from _transactions(log_dirs, list(own), unread, ongoing=ongoing)
-        return unread
-    if scan is Scan.RANGES:
-        ranges = _each(ranges_of, log_dirs, enumerate(excerpts), unread)
-        yield from _tables(replace(each, leads=leads(each.log, each.log_epoch)) for each in ranges)
-        return unread
-    yield from _each(batches_of, log_dirs, enumerate(excerpts), unread)
-    return unread
-
-
-def _each(
-    read: Callable[[Sequence[LogDir], Excerpt], Generator[R, None, Unread | None]],
-    log_dirs: Sequence[LogDir],
-    excerpts: Iterator[tuple[int, Excerpt]],
-    unread: list[UnreadPart],
-) -> Iterator[R]:
-    """What is read of each excerpt. Parts that are not there any more, or are damaged, are added to ``unread``."""
-    for item, excerpt in excerpts:
-        try:
-            rest = yield from read(log_dirs, excerpt)
-        except GoneError as error:
-            log.info("an excerpt is not read", extra={"error": str(error)})
-            unread.append(UnreadPart(item=item, position=excerpt.begin, bytes=excerpt.bytes, next_offset=-1, reason=DELETED))
-        else:
-            if rest is not None:
-                reason = CORRUPT.format(rest.reason)
-                unread.append(UnreadPart(item=item, position=rest.position, bytes=rest.bytes, next_offset=rest.next_offset, reason=reason))
-
-
-def _tables(events: Iterator[Event]) -> Iterator[pa.RecordBatch]:
-    some: list[Event] = []
-    for event in events:
-        some.append(event)
-        if len(some) == _AT_ONCE:
-            yield from events_table("", "", [(NO_SEQ, some)]).to_batches()
-            some = []
-    if some:
-        yield from events_table("", "", [(NO_SEQ, some)]).to_batches()
-
-
-def _transactions(
-    log_dirs: Sequence[LogDir], excerpts: list[tuple[int, Excerpt]], unread: list[UnreadPart], *, ongoing: bool
-) -> Iterator[pa.RecordBatch]:
-    """The transactions of one log. At its beginning, and after what cannot be read, its files show what is open."""
-    transactions: Transactions = NO_TRANSACTIONS
-    known_gaps = -1  # the number of gaps when it was looked what is open: a new one asks for another look
-    for event in _each(ranges_of, log_dirs, iter(excerpts), unread):
-        if known_gaps != len(unread):
-            transactions, known_gaps = _open_before(log_dirs, excerpts[0][1], event, transactions), len(unread)
-        transactions, ended = end_transactions(transactions, decode_steps(event.transactions))
-        if len(ended):
-            yield ended_rows(event.log, event.log_dir, ended)
-    if ongoing and len(transactions):
-        of = excerpts[0][1]
-        yield open_rows(LogKey(of.broker, of.topic, of.partition, of.topic_id), of.log_dir, transactions)
-
-
-def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, before: Transactions) -> Transactions:
-    """What is open where a range begins; where the files do not show it, what was open ``before``."""
-    directory = partition_of(log_dirs, excerpt).path
-    try:
-        there = open_at(directory, list_segments(directory), event.base_offset, window())
-    except OSError as error:
-        raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
-    for doubt in there.doubts:
-        log.warning("what is open in %s is not certain: %s", directory, doubt)
-    return there.opened if there.whole else before

@@ -1,5 +1,7 @@
 """Walks the whole and sound batches of an excerpt, window by window, and says what of it was not there to be read."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +26,11 @@ from streaming.kafka.scan.walk import Bytes, Stop
 
 log = logging.getLogger(__name__)
 
-# --- opens the segment of an excerpt, by its names alone: a log dir with very many partitions is not listed for it.
+LEAST_BYTES = 1 << 20
+"""So much is read at once at least: the last batches of an excerpt may end long after it."""
+
+_MOST_LOGGED = 100
+"""So many places of one task are logged one by one: a damaged disk may have a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +51,6 @@ class OpenExcerpt:
     def times(self) -> AppendTimes:
         """The times between which its batches were appended: not before the last write to the previous segment."""
         return AppendTimes.recorded(self.segments[self.item - 1].modified_ms if self.item else 0, self.file.modified_ms())
-
-
-def partition_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Partition:
-    """The partition of an excerpt.
-
-    Raises:
-        GoneError: there is none, or another one of that name.
-        AgentError: no partition can have that name, or the log dir is not among these.
-    """
-    log_dir = next((each for each in log_dirs if str(each.path) == excerpt.log_dir), None)
-    if log_dir is None:
-        raise AgentError(f"log dir {excerpt.log_dir} is not among those that can be read now")
-    name = f"{excerpt.topic}-{excerpt.partition}"
-    parsed = parse_partition_dir(name)
-    if parsed is None or (parsed.topic, parsed.partition, parsed.state) != (excerpt.topic, excerpt.partition, DirState.LIVE):
-        raise AgentError(f"no partition can have the name {name!r:.100}")
-    path = log_dir.path / name
-    topic_id = read_topic_id(path)
-    if topic_id != excerpt.topic_id:
-        raise GoneError(f"{name_of(excerpt)} is not there any more")
-    return Partition(log_dir, path, excerpt.topic, excerpt.partition, topic_id, DirState.LIVE)
 
 
 @contextmanager
@@ -96,26 +81,58 @@ def opened(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Iterator[OpenExcerpt
             raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
 
 
+def partition_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Partition:
+    """The partition of an excerpt.
+
+    Raises:
+        GoneError: there is none, or another one of that name.
+        AgentError: no partition can have that name, or the log dir is not among these.
+    """
+    log_dir = next((each for each in log_dirs if str(each.path) == excerpt.log_dir), None)
+    if log_dir is None:
+        raise AgentError(f"log dir {excerpt.log_dir} is not among those that can be read now")
+    name = f"{excerpt.topic}-{excerpt.partition}"
+    parsed = parse_partition_dir(name)
+    if parsed is None or (parsed.topic, parsed.partition, parsed.state) != (excerpt.topic, excerpt.partition, DirState.LIVE):
+        raise AgentError(f"no partition can have the name {name!r:.100}")
+    path = log_dir.path / name
+    topic_id = read_topic_id(path)
+    if topic_id != excerpt.topic_id:
+        raise GoneError(f"{name_of(excerpt)} is not there any more")
+    return Partition(log_dir, path, excerpt.topic, excerpt.partition, topic_id, DirState.LIVE)
+
+
 def name_of(excerpt: Excerpt) -> str:
     """An excerpt for a message."""
     return f"segment {excerpt.segment} of {excerpt.topic}-{excerpt.partition} in {excerpt.log_dir}"
 
 
-LEAST_BYTES = 1 << 20
-"""So much is read at once at least: the last batches of an excerpt may end long after it."""
+def parts_of(segment: OpenExcerpt, buffer: Bytes) -> Iterator[WalkedPart | Unread]:
+    """The batches of an open excerpt, and at last what of it cannot be read, if anything.
 
+    Opens the segment of an excerpt, by its names alone: a log dir with very many partitions is not listed for it.
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """The rest of an excerpt, which is no batches: from ``position`` on, so many ``bytes`` of the file.
-
-    ``next_offset``: after the batches before it; ``reason`` in words.
+    Raises:
+        OSError: the file cannot be read.
     """
-
-    position: int
-    bytes: int
-    next_offset: int
-    reason: str
+    excerpt, file = segment.excerpt, segment.file
+    position, next_offset = max(start_at(file, excerpt.begin), start_near(file, excerpt.from_offset))
+    while position < excerpt.end:
+        window = buffer[: max(LEAST_BYTES, min(len(buffer), excerpt.end - position))]
+        scanned = scan_on(file, position, next_offset, window, spare_cache=True)
+        scanned = without_half_written(file, position, window, 0, scanned, plain=False)
+        wanted, passed = _within(excerpt, position, scanned)
+        if wanted is not None:
+            yield WalkedPart(position, wanted)
+        if passed:
+            return
+        if scanned.sums is not None:
+            position, next_offset = position + scanned.end, scanned.sums.next_offset
+        if scanned.flaw is not None or scanned.sums is None:
+            unread = _unread(segment, position, next_offset, scanned)
+            if unread is not None:
+                yield unread
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,30 +156,17 @@ class WalkedPart:
         return int(self.scanned.batches.positions[0])
 
 
-def parts_of(segment: OpenExcerpt, buffer: Bytes) -> Iterator[WalkedPart | Unread]:
-    """The batches of an open excerpt, and at last what of it cannot be read, if anything.
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The rest of an excerpt, which is no batches: from ``position`` on, so many ``bytes`` of the file.
 
-    Raises:
-        OSError: the file cannot be read.
+    ``next_offset``: after the batches before it; ``reason`` in words.
     """
-    excerpt, file = segment.excerpt, segment.file
-    position, next_offset = max(start_at(file, excerpt.begin), start_near(file, excerpt.from_offset))
-    while position < excerpt.end:
-        window = buffer[: max(LEAST_BYTES, min(len(buffer), excerpt.end - position))]
-        scanned = scan_on(file, position, next_offset, window, spare_cache=True)
-        scanned = without_half_written(file, position, window, 0, scanned, plain=False)
-        wanted, passed = _within(excerpt, position, scanned)
-        if wanted is not None:
-            yield WalkedPart(position, wanted)
-        if passed:
-            return
-        if scanned.sums is not None:
-            position, next_offset = position + scanned.end, scanned.sums.next_offset
-        if scanned.flaw is not None or scanned.sums is None:
-            unread = _unread(segment, position, next_offset, scanned)
-            if unread is not None:
-                yield unread
-            return
+
+    position: int
+    bytes: int
+    next_offset: int
+    reason: str
 
 
 def _within(excerpt: Excerpt, position: int, scanned: Scanned) -> tuple[Scanned | None, bool]:
@@ -194,18 +198,6 @@ def _unread(segment: OpenExcerpt, position: int, next_offset: int, scanned: Scan
     if reason is None or begin >= end:
         return None
     return Unread(begin, end - begin, next_offset, reason)
-
-
-_MOST_LOGGED = 100
-"""So many places of one task are logged one by one: a damaged disk may have a million."""
-
-
-class OnDamage(StrEnum):
-    """What becomes of a damaged batch."""
-
-    READ = "read"  # the records of it that can be read come
-    LEAVE_OUT = "leave out"
-    FAIL = "fail"
 
 
 class RecordDamage:
@@ -241,3 +233,11 @@ class RecordDamage:
         if self.places:
             kept = "records of it that can be read were read" if self.on_damage is OnDamage.READ else "damaged batches were left out"
             log.warning("%d damaged places in this task's segments; %s", self.places, kept)
+
+
+class OnDamage(StrEnum):
+    """What becomes of a damaged batch."""
+
+    READ = "read"  # the records of it that can be read come
+    LEAVE_OUT = "leave out"
+    FAIL = "fail"

@@ -36,12 +36,6 @@ def between(moves: list["Move"], there: Listed, most_bytes: int, absent: list[Lo
             yield from opened.excerpts(move.begin(opened), move.to, most_bytes, buffer)
 
 
-def moves_of(before: Positions, to: Positions) -> list["Move"]:
-    """The logs whose positions differ."""
-    found = (Move(name, before.get(name), to.get(name)) for name in sorted({*before, *to}))
-    return [each for each in found if each.moved]
-
-
 @dataclass(frozen=True, slots=True)
 class Move:
     """A log between two positions; None where it was, or is, in no position."""
@@ -111,3 +105,9 @@ class Move:
         log_dir = "" if opened is None else str(opened.partition.log_dir.path)
         place = {"topic": self.name.topic, "partition": self.name.partition, "topic_id": topic_id, "log_dir": log_dir}
         return Missing(kind=kind, reason=reason, **place, **values)  # type: ignore[arg-type]
+
+
+def moves_of(before: Positions, to: Positions) -> list["Move"]:
+    """The logs whose positions differ."""
+    found = (Move(name, before.get(name), to.get(name)) for name in sorted({*before, *to}))
+    return [each for each in found if each.moved]

@@ -156,18 +156,6 @@ class KnownLogs:
             return known.partitions.values(), known.starts
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedOrRead:
-    """Logs that are selected, and those that were read before and may be so no more."""
-
-    selection: Selection
-    read: Container[LogName]
-
-    def has(self, topic: str, partition: int) -> bool:
-        """Whether it is one of them."""
-        return LogName(topic, partition) in self.read or self.selection.has(topic, partition)
-
-
 @dataclass(slots=True)
 class _KnownDir:
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -183,6 +171,35 @@ class _KnownDir:
 def raised(_: Partition, error: OSError) -> NoReturn:
     """Plan nothing if one log cannot be read."""
     raise error
+
+
+class _Stamp(NamedTuple):
+    """What a log had before it was listed: its directory's time, and its log start offset by its broker's checkpoint."""
+
+    directory_ns: int
+    stored_start: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Rests:
+    """A log that was read to its end, with its ``active`` segment as it was listed: whatever was appended since then differs from it."""
+
+    active: Segment
+    path: str
+    position: Position
+    stamp: _Stamp
+
+    def still(self, partition: Partition, at: Position | None, stored_start: int) -> bool:
+        """Whether nothing has changed for a reader at ``at``."""
+        if at is None or at[:-1] != self.position[:-1] or partition.topic_id != at.topic_id:  # wherever it began
+            return False
+        try:
+            with Calling(partition.path):
+                directory, active = os.stat(partition.path), os.stat(self.path)  # noqa: PTH116  # of each log, at each plan
+        except OSError:
+            return False
+        now = _Stamp(directory.st_mtime_ns, stored_start), active.st_size, active.st_ino
+        return now == (self.stamp, self.active.size, self.active.identity.inode)
 
 
 @dataclass(slots=True)
@@ -270,35 +287,6 @@ class PositionPlanner:
         return _Grown(opened, begin, to, epochs, size if offset < end else 0, stamp)
 
 
-class _Stamp(NamedTuple):
-    """What a log had before it was listed: its directory's time, and its log start offset by its broker's checkpoint."""
-
-    directory_ns: int
-    stored_start: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Rests:
-    """A log that was read to its end, with its ``active`` segment as it was listed: whatever was appended since then differs from it."""
-
-    active: Segment
-    path: str
-    position: Position
-    stamp: _Stamp
-
-    def still(self, partition: Partition, at: Position | None, stored_start: int) -> bool:
-        """Whether nothing has changed for a reader at ``at``."""
-        if at is None or at[:-1] != self.position[:-1] or partition.topic_id != at.topic_id:  # wherever it began
-            return False
-        try:
-            with Calling(partition.path):
-                directory, active = os.stat(partition.path), os.stat(self.path)  # noqa: PTH116  # of each log, at each plan
-        except OSError:
-            return False
-        now = _Stamp(directory.st_mtime_ns, stored_start), active.st_size, active.st_ino
-        return now == (self.stamp, self.active.size, self.active.identity.inode)
-
-
 @dataclass(frozen=True, slots=True)
 class _Grown:
     """A log with ``bytes`` between ``begin`` and its end. ``to``: the position at that end. ``epochs``: of what lies below it."""
@@ -355,3 +343,15 @@ def _shares(sizes: Sequence[int], budget: int | None) -> list[int]:
         shares[item] = min(sizes[item], max(left, 0) // (len(sizes) - number))
         left -= shares[item]
     return shares
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedOrRead:
+    """Logs that are selected, and those that were read before and may be so no more."""
+
+    selection: Selection
+    read: Container[LogName]
+
+    def has(self, topic: str, partition: int) -> bool:
+        """Whether it is one of them."""
+        return LogName(topic, partition) in self.read or self.selection.has(topic, partition)

@@ -50,6 +50,10 @@ def owners_in(log_dirs: Sequence[LogDir], known: Iterable[ReadUpto] = ()) -> Ite
                     break
 
 
+def _note(partition: Partition, why: str) -> None:
+    log.warning("%s cannot be read on, so some transactional ids are not known: %s", partition.path, why)
+
+
 def _owners_of(partition: Partition, begin: int, buffer: Bytes) -> Iterator[pa.RecordBatch]:
     segments = list_segments(partition.path)
     if not segments:
@@ -62,7 +66,3 @@ def _owners_of(partition: Partition, begin: int, buffer: Bytes) -> Iterator[pa.R
             yield pa.RecordBatch.from_arrays(
                 [pa.array(column, each.type) for column, each in zip(columns, PRODUCER_OWNERS, strict=True)], schema=PRODUCER_OWNERS
             )
-
-
-def _note(partition: Partition, why: str) -> None:
-    log.warning("%s cannot be read on, so some transactional ids are not known: %s", partition.path, why)

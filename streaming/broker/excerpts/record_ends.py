@@ -24,22 +24,6 @@ ENDLESS = 2**63 - 1
 """The end of a range that reaches to the last batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirEnds:
-    """What a log dir says of its logs: their starts, and their high watermarks, None where they are to be read to their ends.
-
-    ``rests``: no broker runs there, so nothing is written or deleted meanwhile.
-    """
-
-    starts: OffsetCheckpoint
-    high_watermarks: OffsetCheckpoint | None
-    rests: bool
-
-    def stop_of(self, partition: Partition) -> int:
-        """The offset at which what is known to be replicated ends, `ENDLESS` for the log's own end, below 0 if it is not known."""
-        return ENDLESS if self.high_watermarks is None else self.high_watermarks.of(partition)
-
-
 class RecordEnds:
     """Up to where the records of logs can be read, for a caller that asks again and again. Only one thread uses it.
 
@@ -73,6 +57,22 @@ class RecordEnds:
         end = decided_end(partition, opened.segments, stop, self._buffer, since)
         self._decided[opened.name] = Position(partition.topic_id, end, epochs_below(opened.epochs, end))
         return end
+
+
+@dataclass(frozen=True, slots=True)
+class DirEnds:
+    """What a log dir says of its logs: their starts, and their high watermarks, None where they are to be read to their ends.
+
+    ``rests``: no broker runs there, so nothing is written or deleted meanwhile.
+    """
+
+    starts: OffsetCheckpoint
+    high_watermarks: OffsetCheckpoint | None
+    rests: bool
+
+    def stop_of(self, partition: Partition) -> int:
+        """The offset at which what is known to be replicated ends, `ENDLESS` for the log's own end, below 0 if it is not known."""
+        return ENDLESS if self.high_watermarks is None else self.high_watermarks.of(partition)
 
 
 def ends_of_dir(log_dir: LogDir, *, to_end: bool, logs: bool = True) -> DirEnds:

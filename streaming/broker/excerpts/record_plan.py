@@ -4,6 +4,8 @@ What ends a log is the high watermark that its broker wrote last, up to 5 s ago,
 that is asked for, the last batch. Readers of committed records stop before the first transaction that is open there.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,43 +33,6 @@ from streaming.kafka.scan.walk import Bytes
 log = logging.getLogger(__name__)
 
 _NAMED = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantedRecords:
-    """What to read. ``timestamp``: begin at the first record of this time or later, Unix milliseconds, -1 for ``start_from``;
-    ``committed``: of committed transactions only; ``to_end``: beyond the high watermark where no broker runs;
-    ``fails_on_loss``: whether a log dir that was copied in part is an error; ``begins``, ``ends``: offsets of each topic and partition that
-    bound what is read, below 0 for none.
-    """
-
-    log_dirs: tuple[Path, ...]
-    selection: Selection
-    start_from: StartFrom
-    timestamp: int
-    committed: bool
-    to_end: bool
-    fails_on_loss: bool
-    begins: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
-
-    def bounds(self, partition: Partition) -> tuple[int, int]:
-        """The offsets that are given of a partition, below 0 for none."""
-        name = partition.topic, partition.partition
-        return self.begins.get(name, -1), self.ends.get(name, -1)
-
-
-def check_named(option: str, given: Mapping[tuple[str, int], int], partitions: Iterable[Partition]) -> None:
-    """Check that offsets are given of exactly these partitions, or of none.
-
-    Raises:
-        UsageError: of others, or not of all; names some.
-    """
-    there = {(each.topic, each.partition) for each in partitions}
-    for wrong, why in ((given.keys() - there, "is not there, or not selected"), (there - given.keys(), "has no offset")):
-        if given and wrong:
-            names = format_list([f"{topic}-{number}" for topic, number in sorted(wrong)], _NAMED)
-            raise UsageError(f"option {option}: {names} {why}; give one of each partition that is read")
 
 
 def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
@@ -113,6 +78,88 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
     return tuple(ranges)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedRecords:
+    """What to read. ``timestamp``: begin at the first record of this time or later, Unix milliseconds, -1 for ``start_from``;
+    ``committed``: of committed transactions only; ``to_end``: beyond the high watermark where no broker runs;
+    ``fails_on_loss``: whether a log dir that was copied in part is an error; ``begins``, ``ends``: offsets of each topic and partition that
+    bound what is read, below 0 for none.
+    """
+
+    log_dirs: tuple[Path, ...]
+    selection: Selection
+    start_from: StartFrom
+    timestamp: int
+    committed: bool
+    to_end: bool
+    fails_on_loss: bool
+    begins: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def bounds(self, partition: Partition) -> tuple[int, int]:
+        """The offsets that are given of a partition, below 0 for none."""
+        name = partition.topic, partition.partition
+        return self.begins.get(name, -1), self.ends.get(name, -1)
+
+
+def choose_replicas(partitions: Iterable[Partition], *, logs: bool = True) -> tuple[Partition, ...]:
+    """One replica of each partition: the one with the highest leader epoch, of these the one whose log has the most.
+
+    A replica that was cut off from the others may have a longer log, whose end was never replicated. Its leader epoch shows that.
+
+    Args:
+        logs: whether the log says which.
+
+    Raises:
+        LogDirError: the same name is of two topics, one of which was deleted; or a directory cannot be read.
+    """
+    copies: dict[tuple[str, int], list[Partition]] = {}
+    for each in partitions:
+        copies.setdefault((each.topic, each.partition), []).append(each)
+    return tuple(_choose(copies[name], logs=logs) for name in sorted(copies))
+
+
+def _choose(copies: list[Partition], *, logs: bool) -> Partition:
+    if len(copies) == 1:
+        return copies[0]
+    by_id = {each.topic_id: each for each in copies if each.topic_id}
+    if len(by_id) > 1:
+        named = ", ".join(f"{topic_id} in {each.path}" for topic_id, each in by_id.items())
+        raise LogDirError(
+            f"option log_dirs: topic {copies[0].topic} has several topic ids: {named}; it was deleted and made again, so leave one of the "
+            "log dirs out, or select other topics"
+        )
+    try:
+        chosen = max(copies, key=_progress)
+    except OSError as error:
+        raise LogDirError(f"option log_dirs: {error.filename} cannot be read: {error.strerror or error}") from error
+    others = ", ".join(str(each.path) for each in copies if each is not chosen)
+    if logs:
+        log.warning("several replicas of %s-%d are given: %s is read, and not %s", chosen.topic, chosen.partition, chosen.path, others)
+    return chosen
+
+
+def _progress(partition: Partition) -> tuple[int, int, int]:
+    """Its leader epoch, and how far its log goes: the base offset of its active segment, and the bytes in it."""
+    epochs = read_leader_epochs(partition.path)
+    segments = list_segments(partition.path)
+    last = (segments[-1].base_offset, segments[-1].size) if segments else (-1, 0)
+    return (epochs[-1].epoch if epochs else -1, *last)
+
+
+def check_named(option: str, given: Mapping[tuple[str, int], int], partitions: Iterable[Partition]) -> None:
+    """Check that offsets are given of exactly these partitions, or of none.
+
+    Raises:
+        UsageError: of others, or not of all; names some.
+    """
+    there = {(each.topic, each.partition) for each in partitions}
+    for wrong, why in ((given.keys() - there, "is not there, or not selected"), (there - given.keys(), "has no offset")):
+        if given and wrong:
+            names = format_list([f"{topic}-{number}" for topic, number in sorted(wrong)], _NAMED)
+            raise UsageError(f"option {option}: {names} {why}; give one of each partition that is read")
+
+
 def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer: Bytes) -> int:
     """Raise, or say so, where records of a log at rest would be missing without a word; returns its end, 0 if it is not needed.
 
@@ -134,22 +181,6 @@ def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer:
             *(partition.path, end, stop),
         )
     return end
-
-
-def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:
-    segments = without_replaced(list_segments(partition.path), buffer)
-    if not segments:
-        _check_bounds(wanted, partition, start, start)
-        return
-    begins, ends = wanted.bounds(partition)
-    start = max(start, log_start_offset(partition.path, tuple(segments)))
-    end = decided_end(partition, segments, stop, buffer) if wanted.committed else stop
-    if max(begins, ends) >= 0:
-        _check_bounds(wanted, partition, start, min(end, find_offset(segments, None, buffer).next_offset))
-    start = max(start, begins)
-    end = min(end, ends) if ends >= 0 else end
-    begin = _begin(wanted, segments, start, end, buffer)
-    yield from ranges_between(partition, segments, begin, end, stop=stop, committed=wanted.committed)
 
 
 def _check_bounds(wanted: WantedRecords, partition: Partition, start: int, end: int) -> None:
@@ -177,24 +208,20 @@ def _check_bounds(wanted: WantedRecords, partition: Partition, start: int, end: 
         log.warning("option %s: %s: %s; the query goes on with what is there, as failOnDataLoss is false", option, name, missing)
 
 
-def ranges_between(
-    partition: Partition, segments: Sequence[Segment], begin: int, end: int, *, stop: int, committed: bool
-) -> Iterator[RecordRange]:
-    """The ranges of a log between two offsets, one for each segment that has something; ``stop``, ``committed``: as in `RecordRange`."""
-    for segment, following in pairwise([*segments, None]):
-        assert segment is not None
-        first, last = max(begin, segment.base_offset), end if following is None else min(end, following.base_offset)
-        if first < last and segment.size:
-            yield RecordRange(
-                directory=partition.path,
-                topic=partition.topic,
-                partition=partition.partition,
-                begin=first,
-                end=last,
-                stop=stop,
-                committed=committed,
-                size=segment.size,
-            )
+def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:
+    segments = without_replaced(list_segments(partition.path), buffer)
+    if not segments:
+        _check_bounds(wanted, partition, start, start)
+        return
+    begins, ends = wanted.bounds(partition)
+    start = max(start, log_start_offset(partition.path, tuple(segments)))
+    end = decided_end(partition, segments, stop, buffer) if wanted.committed else stop
+    if max(begins, ends) >= 0:
+        _check_bounds(wanted, partition, start, min(end, find_offset(segments, None, buffer).next_offset))
+    start = max(start, begins)
+    end = min(end, ends) if ends >= 0 else end
+    begin = _begin(wanted, segments, start, end, buffer)
+    yield from ranges_between(partition, segments, begin, end, stop=stop, committed=wanted.committed)
 
 
 def _begin(wanted: WantedRecords, segments: Sequence[Segment], start: int, end: int, buffer: Bytes) -> int:
@@ -244,46 +271,21 @@ def _first_of(window: Window, item: int, timestamp: int, start: int) -> int | No
     return None
 
 
-def choose_replicas(partitions: Iterable[Partition], *, logs: bool = True) -> tuple[Partition, ...]:
-    """One replica of each partition: the one with the highest leader epoch, of these the one whose log has the most.
-
-    A replica that was cut off from the others may have a longer log, whose end was never replicated. Its leader epoch shows that.
-
-    Args:
-        logs: whether the log says which.
-
-    Raises:
-        LogDirError: the same name is of two topics, one of which was deleted; or a directory cannot be read.
-    """
-    copies: dict[tuple[str, int], list[Partition]] = {}
-    for each in partitions:
-        copies.setdefault((each.topic, each.partition), []).append(each)
-    return tuple(_choose(copies[name], logs=logs) for name in sorted(copies))
-
-
-def _choose(copies: list[Partition], *, logs: bool) -> Partition:
-    if len(copies) == 1:
-        return copies[0]
-    by_id = {each.topic_id: each for each in copies if each.topic_id}
-    if len(by_id) > 1:
-        named = ", ".join(f"{topic_id} in {each.path}" for topic_id, each in by_id.items())
-        raise LogDirError(
-            f"option log_dirs: topic {copies[0].topic} has several topic ids: {named}; it was deleted and made again, so leave one of the "
-            "log dirs out, or select other topics"
-        )
-    try:
-        chosen = max(copies, key=_progress)
-    except OSError as error:
-        raise LogDirError(f"option log_dirs: {error.filename} cannot be read: {error.strerror or error}") from error
-    others = ", ".join(str(each.path) for each in copies if each is not chosen)
-    if logs:
-        log.warning("several replicas of %s-%d are given: %s is read, and not %s", chosen.topic, chosen.partition, chosen.path, others)
-    return chosen
-
-
-def _progress(partition: Partition) -> tuple[int, int, int]:
-    """Its leader epoch, and how far its log goes: the base offset of its active segment, and the bytes in it."""
-    epochs = read_leader_epochs(partition.path)
-    segments = list_segments(partition.path)
-    last = (segments[-1].base_offset, segments[-1].size) if segments else (-1, 0)
-    return (epochs[-1].epoch if epochs else -1, *last)
+def ranges_between(
+    partition: Partition, segments: Sequence[Segment], begin: int, end: int, *, stop: int, committed: bool
+) -> Iterator[RecordRange]:
+    """The ranges of a log between two offsets, one for each segment that has something; ``stop``, ``committed``: as in `RecordRange`."""
+    for segment, following in pairwise([*segments, None]):
+        assert segment is not None
+        first, last = max(begin, segment.base_offset), end if following is None else min(end, following.base_offset)
+        if first < last and segment.size:
+            yield RecordRange(
+                directory=partition.path,
+                topic=partition.topic,
+                partition=partition.partition,
+                begin=first,
+                end=last,
+                stop=stop,
+                committed=committed,
+                size=segment.size,
+            )

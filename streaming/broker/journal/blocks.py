@@ -4,6 +4,8 @@ Besides the columns that are sent (`streaming.common.event_row.Event`), a row ha
 to it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -33,6 +35,14 @@ _BLOBS = tuple(field.name for field in BLOCK if pa.types.is_binary(field.type))
 _LISTS = tuple(field.name for field in BLOCK if pa.types.is_list(field.type))
 
 
+def block_of(rows: Sequence[PlacedEvent]) -> pa.RecordBatch:
+    """Rows as columns of `BLOCK`."""
+    events = [row.event for row in rows]
+    columns = [pa.array([row.seq for row in rows], pa.int64()), pa.array([row.total for row in rows], pa.int64())]
+    columns += [_column(name, [getattr(event, name) for event in events]) for name in EVENT.names]
+    return pa.RecordBatch.from_arrays(columns, schema=BLOCK)
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedEvent:
     """An event, its seq in the journal, and the bytes of logs that were published up to and with it."""
@@ -40,6 +50,13 @@ class PlacedEvent:
     seq: int
     total: int
     event: Event
+
+
+def _column(name: str, values: Sequence[object]) -> pa.Array:
+    if name not in _LISTS:
+        return pa.array(values, BLOCK.field(name).type)
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)  # type: ignore[arg-type]
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(np.fromiter(chain.from_iterable(values), np.int64, ends[-1])))  # type: ignore[arg-type]
 
 
 def counted_bytes(event: Event) -> int:
@@ -52,21 +69,6 @@ def blob_bytes(event: Event) -> int:
     return sum(len(getattr(event, name) or b"") for name in _BLOBS)
 
 
-def block_of(rows: Sequence[PlacedEvent]) -> pa.RecordBatch:
-    """Rows as columns of `BLOCK`."""
-    events = [row.event for row in rows]
-    columns = [pa.array([row.seq for row in rows], pa.int64()), pa.array([row.total for row in rows], pa.int64())]
-    columns += [_column(name, [getattr(event, name) for event in events]) for name in EVENT.names]
-    return pa.RecordBatch.from_arrays(columns, schema=BLOCK)
-
-
-def _column(name: str, values: Sequence[object]) -> pa.Array:
-    if name not in _LISTS:
-        return pa.array(values, BLOCK.field(name).type)
-    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)  # type: ignore[arg-type]
-    return pa.ListArray.from_arrays(pa.array(ends), pa.array(np.fromiter(chain.from_iterable(values), np.int64, ends[-1])))  # type: ignore[arg-type]
-
-
 def rows_of(block: pa.RecordBatch) -> list[PlacedEvent]:
     """The rows from which `block_of` made a block."""
     columns = {name: values_of(column) for name, column in zip(block.schema.names, block.columns, strict=True)}
@@ -75,16 +77,16 @@ def rows_of(block: pa.RecordBatch) -> list[PlacedEvent]:
     return [PlacedEvent(seq, total, Event(*values)) for seq, total, values in zip(columns["seq"], columns["total"], events, strict=True)]
 
 
-def longs(block: pa.RecordBatch, name: str) -> NDArray[np.int64]:
-    """A column of whole numbers."""
-    values: NDArray[np.int64] = block.column(name).to_numpy(zero_copy_only=False)
-    return values
-
-
 def part(block: pa.RecordBatch, after: int, upto: int) -> pa.RecordBatch:
     """The rows with ``after < seq <= upto``."""
     begin, end = np.searchsorted(longs(block, "seq"), (after, upto), side="right")
     return block.slice(begin, max(0, end - begin))
+
+
+def longs(block: pa.RecordBatch, name: str) -> NDArray[np.int64]:
+    """A column of whole numbers."""
+    values: NDArray[np.int64] = block.column(name).to_numpy(zero_copy_only=False)
+    return values
 
 
 def pack(block: pa.RecordBatch) -> bytes:

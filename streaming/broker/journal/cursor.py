@@ -9,14 +9,6 @@ TIMES_UNKNOWN = -2
 """In place of the timestamps of a segment that was only read in part."""
 
 
-class Replays(StrEnum):
-    """How the open transactions at a cursor will be found, if they are not known."""
-
-    NOT = ""  # they are known, or were published
-    FIRST = "first"  # by a replay before the log is read on; the log is not published yet
-    ALONGSIDE = "alongside"  # by a replay while the log is read on; they are published at the cursor of that time
-
-
 class Cursor(NamedTuple):
     """How far a log has been read. It is a tuple because one is made for each range: a frozen dataclass takes three times as long.
 
@@ -71,3 +63,11 @@ class Cursor(NamedTuple):
     def settled(self) -> bool:
         """Whether the log's first backlog has been read."""
         return bool(self.stopped) or (self.segment, self.position) >= (self.backlog_segment, self.backlog_position)
+
+
+class Replays(StrEnum):
+    """How the open transactions at a cursor will be found, if they are not known."""
+
+    NOT = ""  # they are known, or were published
+    FIRST = "first"  # by a replay before the log is read on; the log is not published yet
+    ALONGSIDE = "alongside"  # by a replay while the log is read on; they are published at the cursor of that time

@@ -4,6 +4,8 @@
 were published up to it, so that one search finds how far a byte budget reaches.
 """
 
+from __future__ import annotations
+
 import threading
 import uuid
 import weakref
@@ -39,47 +41,6 @@ MOST_BYTES = 64 << 20
 
 BLOCKS_AT_ONCE = 8
 """So many blocks are unpacked for one range, however long it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A point in a journal: everything up to and with ``seq``. ``total``: the bytes of logs published up to there since its beginning."""
-
-    seq: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """How far a log is published, and its producers there, None if they are not known."""
-
-    cursor: Cursor
-    producers: Producers | None
-
-
-class Begun:
-    """The beginning of a job: everything that is published for it comes after ``seq``, once ``done`` is set."""
-
-    def __init__(self) -> None:
-        self.seq = -1
-        self.done = threading.Event()
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    first: int
-    last: int
-    total: int  # at its end
-    upto: int  # the bytes of all blocks so far, dropped ones included
-    rows: bytes
-
-    @property
-    def size(self) -> int:
-        return len(self.rows)
-
-    @property
-    def batch(self) -> pa.RecordBatch:
-        return unpack(self.rows)
 
 
 class Journal:
@@ -252,6 +213,47 @@ class Journal:
     def _with_row_after(self, seq: int) -> int:
         """The number of the block with the first row after a seq."""
         return bisect_right(self._blocks, seq, key=attrgetter("last"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    first: int
+    last: int
+    total: int  # at its end
+    upto: int  # the bytes of all blocks so far, dropped ones included
+    rows: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        return unpack(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point in a journal: everything up to and with ``seq``. ``total``: the bytes of logs published up to there since its beginning."""
+
+    seq: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How far a log is published, and its producers there, None if they are not known."""
+
+    cursor: Cursor
+    producers: Producers | None
+
+
+class Begun:
+    """The beginning of a job: everything that is published for it comes after ``seq``, once ``done`` is set."""
+
+    def __init__(self) -> None:
+        self.seq = -1
+        self.done = threading.Event()
 
 
 def _blocks(events: Iterable[Event], end: Point) -> Iterator[list[PlacedEvent]]:

@@ -24,6 +24,43 @@ _SUMMED = ("base_offset", "max_timestamp", *COUNTS)
 _NOT_JUDGED: dict[str, Any] = {each.name: getattr(NO_ARRIVALS, each.name) for each in fields(NO_ARRIVALS)}
 """How late batches arrived that are published again is not known."""
 
+NO_ENTRIES = pack_rows(pa.RecordBatch.from_pylist([], COORDINATOR))
+"""The entries before the first byte of a log of ``__transaction_state``: there are none."""
+
+
+def cut(row: _Range, offset: int) -> _Range | None:
+    """The part of an append from ``offset`` on; None if the row does not carry its batches one by one."""
+    if row.detail is None:
+        return None
+    try:
+        sums = sums_from(row.detail, offset)
+    except FormatError as error:
+        _not_understood(row, error)
+        return None
+    # the first part may have counted the gap already: rather count one too few
+    row = replace(row, sequence_gaps=0, **_NOT_JUDGED)
+    if sums is not None:
+        return replace(
+            row, **{name: getattr(sums, name) for name in _SUMMED}, transactions=_steps_from(row, offset, row.bytes - sums.bytes)
+        )
+    values = ((name, getattr(row, name)) for name in _SUMMED)
+    nothing: dict[str, Any] = {name: (0,) * len(value) if isinstance(value, tuple) else 0 for name, value in values}
+    return replace(row, **{**nothing, "base_offset": offset, "max_timestamp": -1}, transactions=None)
+
+
+def _not_understood(row: Event, error: FormatError) -> None:
+    log.error(
+        "batches of a range are not understood",
+        extra={"log": str(row.log), "segment": row.segment, "position": row.start_position, "error": str(error)},
+    )
+
+
+def _steps_from(row: Event, offset: int, cut_bytes: int) -> bytes | None:
+    if row.transactions is None:
+        return None
+    steps = steps_from(np.frombuffer(row.transactions, TRANSACTION_STEPS), offset, cut_bytes)
+    return steps.tobytes() or None
+
 
 def decode_steps(blob: bytes | None) -> Steps:
     """The steps in a column of an event."""
@@ -53,37 +90,6 @@ def encode_entries(entries: Sequence[CoordinatorEntry], redact: Callable[[str], 
     return pack_rows(pa.RecordBatch.from_arrays(columns, schema=COORDINATOR))
 
 
-NO_ENTRIES = pack_rows(pa.RecordBatch.from_pylist([], COORDINATOR))
-"""The entries before the first byte of a log of ``__transaction_state``: there are none."""
-
-
-def cut(row: _Range, offset: int) -> _Range | None:
-    """The part of an append from ``offset`` on; None if the row does not carry its batches one by one."""
-    if row.detail is None:
-        return None
-    try:
-        sums = sums_from(row.detail, offset)
-    except FormatError as error:
-        _not_understood(row, error)
-        return None
-    # the first part may have counted the gap already: rather count one too few
-    row = replace(row, sequence_gaps=0, **_NOT_JUDGED)
-    if sums is not None:
-        return replace(
-            row, **{name: getattr(sums, name) for name in _SUMMED}, transactions=_steps_from(row, offset, row.bytes - sums.bytes)
-        )
-    values = ((name, getattr(row, name)) for name in _SUMMED)
-    nothing: dict[str, Any] = {name: (0,) * len(value) if isinstance(value, tuple) else 0 for name, value in values}
-    return replace(row, **{**nothing, "base_offset": offset, "max_timestamp": -1}, transactions=None)
-
-
-def _steps_from(row: Event, offset: int, cut_bytes: int) -> bytes | None:
-    if row.transactions is None:
-        return None
-    steps = steps_from(np.frombuffer(row.transactions, TRANSACTION_STEPS), offset, cut_bytes)
-    return steps.tobytes() or None
-
-
 def overwritten_from(row: Event, leader_epoch: int) -> int | None:
     """The first offset of an append in a later epoch than ``leader_epoch``; None if there is none, or if the batches are not known."""
     if row.detail is None:
@@ -93,10 +99,3 @@ def overwritten_from(row: Event, leader_epoch: int) -> int | None:
     except FormatError as error:
         _not_understood(row, error)
         return None
-
-
-def _not_understood(row: Event, error: FormatError) -> None:
-    log.error(
-        "batches of a range are not understood",
-        extra={"log": str(row.log), "segment": row.segment, "position": row.start_position, "error": str(error)},
-    )

@@ -5,6 +5,8 @@ Markers carry their broker's clock. A record's own timestamp comes from its prod
 the newest record of the segment was stamped when the file was last written.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,6 +26,21 @@ from streaming.kafka.scan.transaction_steps import AppendTimes
 
 AGREES_MS = 60_000
 """A producer's clock that differs from the broker's by no more than that, with the time that a batch takes, is right."""
+
+
+def append_bounds(segments: Sequence[Segment], ladder: LadderView, offset: int, timestamp: int, now_ms: int) -> AppendBounds:
+    """The bounds of the record at ``offset``.
+
+    Args:
+        segments, timestamp, now_ms: as for `RecordTimes`.
+
+    Raises:
+        FormatError, OSError: its segment cannot be read again.
+    """
+    counted = ladder.segments[ladder.number_of(offset)]
+    segment = segments[bisect_left(segments, counted.base_offset, key=lambda one: one.base_offset)]
+    stretch = Stretch.read(segment, counted, counted.stretch_of(offset), Aborted.none())
+    return RecordTimes(segments, now_ms).bounds(counted, stretch, stretch.batch_of(offset), timestamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +99,6 @@ class RecordTimes:
         return self._agrees[segment.base_offset]
 
 
-def append_bounds(segments: Sequence[Segment], ladder: LadderView, offset: int, timestamp: int, now_ms: int) -> AppendBounds:
-    """The bounds of the record at ``offset``.
-
-    Args:
-        segments, timestamp, now_ms: as for `RecordTimes`.
-
-    Raises:
-        FormatError, OSError: its segment cannot be read again.
-    """
-    counted = ladder.segments[ladder.number_of(offset)]
-    segment = segments[bisect_left(segments, counted.base_offset, key=lambda one: one.base_offset)]
-    stretch = Stretch.read(segment, counted, counted.stretch_of(offset), Aborted.none())
-    return RecordTimes(segments, now_ms).bounds(counted, stretch, stretch.batch_of(offset), timestamp)
-
-
 def _of_files(segments: Sequence[Segment], number: int, now_ms: int) -> AppendTimes:
     """What the times of the files show of a segment's records."""
     segment = segments[number]
@@ -118,20 +120,20 @@ def _modified_ms(path: Path) -> int:
     return path.stat().st_mtime_ns // 1_000_000
 
 
+def _between_markers(stretch: Stretch, item: int, times: AppendTimes) -> AppendTimes:
+    """The bounds, narrowed by the markers around a batch."""
+    before, after = np.flatnonzero(stretch.control[:item]), np.flatnonzero(stretch.control[item + 1 :])
+    earliest_ms = max(times.earliest_ms, int(stretch.max_timestamp[before[-1]])) if len(before) else times.earliest_ms
+    latest_ms = min(times.latest_ms, int(stretch.max_timestamp[item + 1 + after[0]])) if len(after) else times.latest_ms
+    return AppendTimes(times.source, earliest_ms, latest_ms) if earliest_ms <= latest_ms else times
+
+
 def _between_seen(counted: SegmentLadder, offset: int, times: AppendTimes) -> AppendTimes:
     """The bounds, narrowed by what was seen appended to the segment before an offset and after it."""
     seen, at = counted.rungs["seen_ms"], counted.stretch_of(offset)
     before, after = np.flatnonzero(seen[:at] >= 0), np.flatnonzero(seen[at:] >= 0)
     earliest_ms = max(times.earliest_ms, int(seen[before[-1]])) if len(before) else times.earliest_ms
     latest_ms = min(times.latest_ms, int(seen[at + after[0]])) if len(after) else times.latest_ms
-    return AppendTimes(times.source, earliest_ms, latest_ms) if earliest_ms <= latest_ms else times
-
-
-def _between_markers(stretch: Stretch, item: int, times: AppendTimes) -> AppendTimes:
-    """The bounds, narrowed by the markers around a batch."""
-    before, after = np.flatnonzero(stretch.control[:item]), np.flatnonzero(stretch.control[item + 1 :])
-    earliest_ms = max(times.earliest_ms, int(stretch.max_timestamp[before[-1]])) if len(before) else times.earliest_ms
-    latest_ms = min(times.latest_ms, int(stretch.max_timestamp[item + 1 + after[0]])) if len(after) else times.latest_ms
     return AppendTimes(times.source, earliest_ms, latest_ms) if earliest_ms <= latest_ms else times
 
 

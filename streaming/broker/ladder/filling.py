@@ -22,24 +22,6 @@ def _unpaced(_size: int) -> None:
     """As fast as possible."""
 
 
-def read_aborted(segments: Sequence[Segment], upto: int) -> Aborted:
-    """The aborted transactions that end in one of ``segments`` and may have data below ``upto``. Raises as `aborted_transactions` does."""
-    return Aborted(aborted_transactions(segments, upto))
-
-
-def opened_at(segment: Segment) -> dict[int, int] | None:
-    """The transactions that are open at the beginning of a segment, for `ActiveLadder`: first offset by producer id.
-
-    They are in the producer snapshot that a broker writes at each roll. None if there is none, or if it is damaged. Raises OSError.
-    """
-    if segment.base_offset == 0:
-        return {}
-    try:
-        return load_producer_snapshot(SnapshotFile.beside(segment)).opened
-    except (FormatError, FileNotFoundError):
-        return None
-
-
 def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced) -> SegmentLadder:
     """The ladder of one of a log's segments, by a scan of its headers, and the CRC of each batch.
 
@@ -81,6 +63,11 @@ def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced
     return SegmentLadder(segment.base_offset, built.rungs.copy(), tuple(still), damage or cut, bool(cut), sound_from)
 
 
+def read_aborted(segments: Sequence[Segment], upto: int) -> Aborted:
+    """The aborted transactions that end in one of ``segments`` and may have data below ``upto``. Raises as `aborted_transactions` does."""
+    return Aborted(aborted_transactions(segments, upto))
+
+
 def _bad_crc(batches: Batches, item: int, position: int) -> str:
     offsets = f"offsets {batches.base_offset[item]} to {batches.last_offset[item]}"
     return f"{BAD_CRC}: {offsets} at position {position + int(batches.positions[item])}"
@@ -107,6 +94,19 @@ def _damage(file: OpenSegment, built: RungBuilder, buffer: Bytes, *, last: bool)
     if rest.flaw is None and (last or rest.stop is Stop.ZEROS):
         return ""
     return f"{rest.flaw or 'no whole batch'} at position {built.position}"
+
+
+def opened_at(segment: Segment) -> dict[int, int] | None:
+    """The transactions that are open at the beginning of a segment, for `ActiveLadder`: first offset by producer id.
+
+    They are in the producer snapshot that a broker writes at each roll. None if there is none, or if it is damaged. Raises OSError.
+    """
+    if segment.base_offset == 0:
+        return {}
+    try:
+        return load_producer_snapshot(SnapshotFile.beside(segment)).opened
+    except (FormatError, FileNotFoundError):
+        return None
 
 
 def read_on(ladder: LogLadder, segment: Segment, upto: int | None, buffer: Bytes, paced: Callable[[int], None] = _unpaced) -> None:

@@ -1,5 +1,7 @@
 """The ladders of one log: of its closed segments, and of the one that grows."""
 
+from __future__ import annotations
+
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -16,165 +18,10 @@ from streaming.kafka.formats.segment_indexes import ABORTED
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
 
-# --- the ladder of the segment that grows: each range that is read is added, and costs microseconds if nothing in it is transactional.
-# Whether data is aborted is known when the marker of its producer comes. Until then it pends, with the rungs that it lies before.
-
-
 _MARKED = TRANSACTIONAL_BIT | CONTROL_BIT
 
 _NOBODY: frozenset[int] = frozenset()
 """Python makes each empty set as another object."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndedTransaction:
-    """The end of a transaction, ``last_offset`` is its marker's. ``first_offset`` is -1 if it is not known where it began."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    committed: bool
-
-
-class ActiveLadder(RungBuilder):
-    """The ladder of the segment that grows. Only one thread uses it, but what `frozen` returns does not change.
-
-    Args:
-        opened: the transactions that are open at the beginning of the segment: producer id and first offset of each. None: not known.
-    """
-
-    # there is one for each log
-    __slots__ = ("_began_here", "_ended", "_ended_count", "_pending", "knows_all", "opened")
-
-    def __init__(self, base_offset: int, opened: Mapping[int, int] | None) -> None:
-        super().__init__(base_offset)
-        self.opened: dict[int, int] = dict(opened or {})
-        """The transactions that are open at its end: first offset by producer id, -1 if it may be in an earlier segment."""
-        self.knows_all = opened is not None
-        """Whether these are all of them."""
-        self._began_here = _NOBODY  # producers of which a marker was seen: what they have open since is known
-        self._pending: dict[int, Pending] = {}
-        self._ended = NO_ENTRIES  # the aborted transactions
-        self._ended_count = 0
-
-    @property
-    def aborted(self) -> Aborted:
-        """The aborted transactions whose markers are here, if it is known where they began."""
-        return Aborted(self._ended[: self._ended_count])
-
-    def append(self, batches: Batches, seen_ms: int = -1, steps: Steps = NO_STEPS) -> tuple[EndedTransaction, ...]:
-        """Add the batches that follow.
-
-        Args:
-            batches: at least one; they begin at `position`.
-            seen_ms: when their append was seen, Unix milliseconds, -1 if it was not.
-            steps: the rows of `streaming.kafka.scan.transaction_steps.steps_of` for these batches; only markers are read in them.
-
-        Returns:
-            The transactions that end here and have, or may have, data in earlier segments.
-
-        Raises:
-            FormatError: an offset that no batch of this segment can have.
-        """
-        self.add(batches, None, seen_ms)
-        return self._transactions(batches, steps) if (batches.attributes & _MARKED).any() else ()
-
-    def _transactions(self, batches: Batches, steps: Steps) -> tuple[EndedTransaction, ...]:
-        markers = steps.compress(steps["step"] != Step.DATA)
-        kinds: dict[int, int] = dict(zip(markers["first_offset"].tolist(), markers["step"].tolist(), strict=True))
-        reaching_back = []
-        for run in transaction_runs(batches):
-            if len(run.items):
-                pending, before = Pending.of(run, batches), self._pending.get(run.producer_id)
-                pending = pending if before is None else before + pending
-                if len(pending.ends) > 2 * len(self.rungs):
-                    pending = pending.at(self.base_offset + self.rungs["offset"].astype(np.int64))
-                self._pending[run.producer_id] = pending
-                known = self.knows_all or run.producer_id in self._began_here
-                self.opened.setdefault(run.producer_id, pending.first_offset if known else -1)
-            offset = int(batches.base_offset[run.marker]) if run.marker >= 0 else -1
-            if offset in kinds:
-                ended = self._end(run.producer_id, offset, committed=kinds[offset] == Step.COMMIT)
-                if ended is not None and ended.first_offset < self.base_offset:
-                    reaching_back.append(ended)
-        return tuple(reaching_back)
-
-    def _end(self, producer_id: int, offset: int, *, committed: bool) -> EndedTransaction | None:
-        """End a transaction; None if its marker ends nothing."""
-        first_offset, pending = self.opened.pop(producer_id, None), self._pending.pop(producer_id, None)
-        self._began_here = self._began_here if self.knows_all else self._began_here | {producer_id}
-        if first_offset is None:
-            return None if self.knows_all else EndedTransaction(producer_id, -1, offset, committed)
-        if not committed and pending is not None:
-            self.abort(pending)
-        begins = first_offset if first_offset >= 0 or pending is None else pending.first_offset
-        if not committed and begins >= 0:
-            if self._ended_count == len(self._ended):
-                self._ended = np.concatenate([self._ended, np.zeros(self._ended_count + 4, ABORTED)])
-            self._ended[self._ended_count] = (0, producer_id, begins, offset, -1)
-            self._ended_count += 1
-        return EndedTransaction(producer_id, first_offset, offset, committed)
-
-    def may_be_open(self, pending: Pending) -> bool:
-        """Whether the transaction of data in an earlier segment may still be open; if not, it has ended since."""
-        if not self.knows_all and pending.producer_id not in self._began_here:
-            return True
-        return 0 <= self.opened.get(pending.producer_id, -1) <= pending.first_offset
-
-    def following(self, base_offset: int) -> "ActiveLadder":
-        """The ladder of the next segment, with nothing in it yet."""
-        ladder = ActiveLadder(base_offset, self.opened)
-        ladder.knows_all, ladder._began_here = self.knows_all, self._began_here
-        return ladder
-
-    def frozen(self) -> SegmentLadder:
-        """The ladder as it is now."""
-        return SegmentLadder(self.base_offset, self.rungs, tuple(self._pending.values()))
-
-    def closed(self, now_ms: int) -> SegmentLadder:
-        """The ladder of the segment as it is closed, with no more rungs than needed. ``now_ms``: the present time, Unix milliseconds."""
-        if len(self.rungs):
-            self.thin(now_ms)
-        return SegmentLadder(self.base_offset, self.rungs.copy(), tuple(self._pending.values()))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LadderView:
-    """A ladder at one moment.
-
-    ``segments`` follow each other without a gap; ``before``: what lies between the zero point and the beginning of each of them.
-    ``aborted``: the aborted transactions that ended in the last two of them: their index may not be written yet.
-    """
-
-    edition: str
-    segments: tuple[SegmentLadder, ...]
-    before: tuple[Counts, ...]
-    aborted: Aborted
-
-    @property
-    def begin_offset(self) -> int:
-        """The base offset of the first segment that is known."""
-        return self.segments[0].base_offset
-
-    @property
-    def end_offset(self) -> int:
-        """The offset after the last batch."""
-        return self.segments[-1].end_offset
-
-    @property
-    def end(self) -> Counts:
-        """What lies between the zero point and the end."""
-        return self.before[-1] + self.segments[-1].totals
-
-    @property
-    def sound_from(self) -> int:
-        """The smallest offset between which and the end nothing is damaged."""
-        after_cuts = max((number for number, one in enumerate(self.segments[:-1], 1) if one.cut), default=0)
-        return max(self.segments[after_cuts].base_offset, *(one.sound_from for one in self.segments))
-
-    def number_of(self, offset: int) -> int:
-        """The index of the segment that an offset is in; it is not below `begin_offset`."""
-        return bisect_right(self.segments, offset, key=lambda one: one.base_offset) - 1
 
 
 class LogLadder:
@@ -358,3 +205,157 @@ class LogLadder:
             self._closed, self._before = self._closed[last + 1 :], self._before[last + 1 :]
             self.edition = token_hex(8)
             return True
+
+
+class ActiveLadder(RungBuilder):
+    """The ladder of the segment that grows. Only one thread uses it, but what `frozen` returns does not change.
+
+    The ladder of the segment that grows: each range that is read is added, and costs microseconds if nothing in it is transactional.
+    Whether data is aborted is known when the marker of its producer comes. Until then it pends, with the rungs that it lies before.
+
+    Args:
+        opened: the transactions that are open at the beginning of the segment: producer id and first offset of each. None: not known.
+    """
+
+    # there is one for each log
+    __slots__ = ("_began_here", "_ended", "_ended_count", "_pending", "knows_all", "opened")
+
+    def __init__(self, base_offset: int, opened: Mapping[int, int] | None) -> None:
+        super().__init__(base_offset)
+        self.opened: dict[int, int] = dict(opened or {})
+        """The transactions that are open at its end: first offset by producer id, -1 if it may be in an earlier segment."""
+        self.knows_all = opened is not None
+        """Whether these are all of them."""
+        self._began_here = _NOBODY  # producers of which a marker was seen: what they have open since is known
+        self._pending: dict[int, Pending] = {}
+        self._ended = NO_ENTRIES  # the aborted transactions
+        self._ended_count = 0
+
+    @property
+    def aborted(self) -> Aborted:
+        """The aborted transactions whose markers are here, if it is known where they began."""
+        return Aborted(self._ended[: self._ended_count])
+
+    def append(self, batches: Batches, seen_ms: int = -1, steps: Steps = NO_STEPS) -> tuple[EndedTransaction, ...]:
+        """Add the batches that follow.
+
+        Args:
+            batches: at least one; they begin at `position`.
+            seen_ms: when their append was seen, Unix milliseconds, -1 if it was not.
+            steps: the rows of `streaming.kafka.scan.transaction_steps.steps_of` for these batches; only markers are read in them.
+
+        Returns:
+            The transactions that end here and have, or may have, data in earlier segments.
+
+        Raises:
+            FormatError: an offset that no batch of this segment can have.
+        """
+        self.add(batches, None, seen_ms)
+        return self._transactions(batches, steps) if (batches.attributes & _MARKED).any() else ()
+
+    def _transactions(self, batches: Batches, steps: Steps) -> tuple[EndedTransaction, ...]:
+        markers = steps.compress(steps["step"] != Step.DATA)
+        kinds: dict[int, int] = dict(zip(markers["first_offset"].tolist(), markers["step"].tolist(), strict=True))
+        reaching_back = []
+        for run in transaction_runs(batches):
+            if len(run.items):
+                pending, before = Pending.of(run, batches), self._pending.get(run.producer_id)
+                pending = pending if before is None else before + pending
+                if len(pending.ends) > 2 * len(self.rungs):
+                    pending = pending.at(self.base_offset + self.rungs["offset"].astype(np.int64))
+                self._pending[run.producer_id] = pending
+                known = self.knows_all or run.producer_id in self._began_here
+                self.opened.setdefault(run.producer_id, pending.first_offset if known else -1)
+            offset = int(batches.base_offset[run.marker]) if run.marker >= 0 else -1
+            if offset in kinds:
+                ended = self._end(run.producer_id, offset, committed=kinds[offset] == Step.COMMIT)
+                if ended is not None and ended.first_offset < self.base_offset:
+                    reaching_back.append(ended)
+        return tuple(reaching_back)
+
+    def _end(self, producer_id: int, offset: int, *, committed: bool) -> EndedTransaction | None:
+        """End a transaction; None if its marker ends nothing."""
+        first_offset, pending = self.opened.pop(producer_id, None), self._pending.pop(producer_id, None)
+        self._began_here = self._began_here if self.knows_all else self._began_here | {producer_id}
+        if first_offset is None:
+            return None if self.knows_all else EndedTransaction(producer_id, -1, offset, committed)
+        if not committed and pending is not None:
+            self.abort(pending)
+        begins = first_offset if first_offset >= 0 or pending is None else pending.first_offset
+        if not committed and begins >= 0:
+            if self._ended_count == len(self._ended):
+                self._ended = np.concatenate([self._ended, np.zeros(self._ended_count + 4, ABORTED)])
+            self._ended[self._ended_count] = (0, producer_id, begins, offset, -1)
+            self._ended_count += 1
+        return EndedTransaction(producer_id, first_offset, offset, committed)
+
+    def may_be_open(self, pending: Pending) -> bool:
+        """Whether the transaction of data in an earlier segment may still be open; if not, it has ended since."""
+        if not self.knows_all and pending.producer_id not in self._began_here:
+            return True
+        return 0 <= self.opened.get(pending.producer_id, -1) <= pending.first_offset
+
+    def following(self, base_offset: int) -> ActiveLadder:
+        """The ladder of the next segment, with nothing in it yet."""
+        ladder = ActiveLadder(base_offset, self.opened)
+        ladder.knows_all, ladder._began_here = self.knows_all, self._began_here
+        return ladder
+
+    def frozen(self) -> SegmentLadder:
+        """The ladder as it is now."""
+        return SegmentLadder(self.base_offset, self.rungs, tuple(self._pending.values()))
+
+    def closed(self, now_ms: int) -> SegmentLadder:
+        """The ladder of the segment as it is closed, with no more rungs than needed. ``now_ms``: the present time, Unix milliseconds."""
+        if len(self.rungs):
+            self.thin(now_ms)
+        return SegmentLadder(self.base_offset, self.rungs.copy(), tuple(self._pending.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTransaction:
+    """The end of a transaction, ``last_offset`` is its marker's. ``first_offset`` is -1 if it is not known where it began."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LadderView:
+    """A ladder at one moment.
+
+    ``segments`` follow each other without a gap; ``before``: what lies between the zero point and the beginning of each of them.
+    ``aborted``: the aborted transactions that ended in the last two of them: their index may not be written yet.
+    """
+
+    edition: str
+    segments: tuple[SegmentLadder, ...]
+    before: tuple[Counts, ...]
+    aborted: Aborted
+
+    @property
+    def begin_offset(self) -> int:
+        """The base offset of the first segment that is known."""
+        return self.segments[0].base_offset
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last batch."""
+        return self.segments[-1].end_offset
+
+    @property
+    def end(self) -> Counts:
+        """What lies between the zero point and the end."""
+        return self.before[-1] + self.segments[-1].totals
+
+    @property
+    def sound_from(self) -> int:
+        """The smallest offset between which and the end nothing is damaged."""
+        after_cuts = max((number for number, one in enumerate(self.segments[:-1], 1) if one.cut), default=0)
+        return max(self.segments[after_cuts].base_offset, *(one.sound_from for one in self.segments))
+
+    def number_of(self, offset: int) -> int:
+        """The index of the segment that an offset is in; it is not below `begin_offset`."""
+        return bisect_right(self.segments, offset, key=lambda one: one.base_offset) - 1

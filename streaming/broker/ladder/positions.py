@@ -1,5 +1,7 @@
 """Positions of offsets: what lies before them in their log, and which record is next; and the count of a whole log in a single pass."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,38 +25,30 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.producer_snapshot import ProducerState
 from streaming.kafka.scan.walk import Bytes
 
-# --- how many of the offsets that were deleted before the first segment were records, as far as the producer snapshot beside it shows that.
-# The snapshot of a segment holds the producers of what is before it: the last data offset of each, and whether its transaction is open. So
-# a data offset there is a record, and the offset after the last record of a closed transaction, or a later one, is its marker. It does not
-# hold producers without an id, nor those that have been silent for `producer.id.expiration.ms`, and of one whose epoch a marker has raised
-# (transaction version 2) it does not hold the data offset. So nothing follows from what is not in it.
 
+def positions(
+    segments: Sequence[Segment],
+    ladder: LadderView,
+    offsets: Sequence[int],
+    upto: int,
+    opened: OpenedBatches | None = None,
+    *,
+    reads_uncommitted: bool = False,
+    now_ms: int | None = None,
+) -> list[Position]:
+    """The positions of some offsets of a log, in their order.
 
-class DeletedRecords(NamedTuple):
-    """Bounds of a number of records, -1 twice if nothing is known."""
-
-    least: int = -1
-    most: int = -1
-
-
-def deleted_records(first: Segment, offset: int, *, reads_uncommitted: bool = False) -> DeletedRecords:
-    """The records from an offset on that were deleted before the first segment of a log, and that a consumer of that isolation got.
-
-    No snapshot shows whether a transaction was committed: with ``read_committed`` its records are perhaps some, with the other all are.
+    Args:
+        segments: the listing that the ladder's segments are of. A file that was replaced since is found out by its identity.
+        ladder: as it is now: the positions are of its edition.
+        upto: the next record is looked for below this offset, which is the high watermark.
+        opened: what opened batches have shown so far, for a caller that asks again and again.
+        reads_uncommitted: the next record may be one of an aborted transaction.
+        now_ms: as of when an append that no agent has seen is looked up of a next record; None: it is not.
     """
-    try:
-        states = load_producer_snapshot(SnapshotFile.beside(first)).states
-    except (FormatError, OSError):
-        return DeletedRecords()
-    there = [each for each in states if offset <= each.last_offset < first.base_offset]
-    records = sum(reads_uncommitted or (each.coordinator_epoch < 0 and each.current_txn_first_offset < 0) for each in there)
-    marker = any(_is_closed(each) and each.last_offset == offset - 1 for each in states)
-    return DeletedRecords(records, first.base_offset - offset - marker)
-
-
-def _is_closed(producer: ProducerState) -> bool:
-    """Whether a marker follows the last record of a producer."""
-    return producer.coordinator_epoch >= 0 and producer.current_txn_first_offset < 0
+    times = None if now_ms is None else RecordTimes(segments, now_ms)
+    search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened, times, reads_uncommitted=reads_uncommitted)
+    return [search.position(offset) for offset in offsets]
 
 
 class PositionState(IntEnum):
@@ -70,6 +64,13 @@ class PositionState(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Position:
     """What lies between the ladder's zero point and an offset, and the next record that consumers get from there on.
+
+    How many of the offsets that were deleted before the first segment were records, as far as the producer snapshot beside it shows
+    that. The snapshot of a segment holds the producers of what is before it: the last data offset of each, and whether its
+    transaction is open. So a data offset there is a record, and the offset after the last record of a closed transaction, or a later
+    one, is its marker. It does not hold producers without an id, nor those that have been silent for `producer.id.expiration.ms`, and
+    of one whose epoch a marker has raised (transaction version 2) it does not hold the data offset. So nothing follows from what is
+    not in it.
 
     ``data``: data records, of which ``aborted`` belong to aborted transactions (right only up to the last stable offset); ``control``:
     records of control batches; ``bytes``: of whole batches. All are negative below the zero point.
@@ -98,31 +99,6 @@ class Position:
     deleted_most: int = -1
     next_earliest_ms: int = -1
     next_latest_ms: int = -1
-
-
-def positions(
-    segments: Sequence[Segment],
-    ladder: LadderView,
-    offsets: Sequence[int],
-    upto: int,
-    opened: OpenedBatches | None = None,
-    *,
-    reads_uncommitted: bool = False,
-    now_ms: int | None = None,
-) -> list[Position]:
-    """The positions of some offsets of a log, in their order.
-
-    Args:
-        segments: the listing that the ladder's segments are of. A file that was replaced since is found out by its identity.
-        ladder: as it is now: the positions are of its edition.
-        upto: the next record is looked for below this offset, which is the high watermark.
-        opened: what opened batches have shown so far, for a caller that asks again and again.
-        reads_uncommitted: the next record may be one of an aborted transaction.
-        now_ms: as of when an append that no agent has seen is looked up of a next record; None: it is not.
-    """
-    times = None if now_ms is None else RecordTimes(segments, now_ms)
-    search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened, times, reads_uncommitted=reads_uncommitted)
-    return [search.position(offset) for offset in offsets]
 
 
 class _Search:
@@ -281,6 +257,37 @@ class _Search:
         return read_aborted(self._segments[listed:], upto) + self._ladder.aborted
 
 
+def deleted_records(first: Segment, offset: int, *, reads_uncommitted: bool = False) -> DeletedRecords:
+    """The records from an offset on that were deleted before the first segment of a log, and that a consumer of that isolation got.
+
+    No snapshot shows whether a transaction was committed: with ``read_committed`` its records are perhaps some, with the other all are.
+    """
+    try:
+        states = load_producer_snapshot(SnapshotFile.beside(first)).states
+    except (FormatError, OSError):
+        return DeletedRecords()
+    there = [each for each in states if offset <= each.last_offset < first.base_offset]
+    records = sum(reads_uncommitted or (each.coordinator_epoch < 0 and each.current_txn_first_offset < 0) for each in there)
+    marker = any(_is_closed(each) and each.last_offset == offset - 1 for each in states)
+    return DeletedRecords(records, first.base_offset - offset - marker)
+
+
+class DeletedRecords(NamedTuple):
+    """Bounds of a number of records, -1 twice if nothing is known."""
+
+    least: int = -1
+    most: int = -1
+
+
+def _is_closed(producer: ProducerState) -> bool:
+    """Whether a marker follows the last record of a producer."""
+    return producer.coordinator_epoch >= 0 and producer.current_txn_first_offset < 0
+
+
+def _position(offset: int, counts: Counts) -> Position:
+    return Position(offset, PositionState.KNOWN, counts.data, counts.aborted, counts.control, counts.bytes)
+
+
 def _records_before(stretch: Stretch, item: int, offset: int) -> Answer:
     """How many records of a batch are before an offset; the second number has no meaning."""
     return sum(1 for _ in takewhile(lambda record: record[0] < offset, stretch.record_times(item))), 0
@@ -291,16 +298,29 @@ def _record_at(stretch: Stretch, item: int, number: int) -> Answer:
     return next(islice(stretch.record_times(item), number, None), (-1, -1))
 
 
-def _position(offset: int, counts: Counts) -> Position:
-    return Position(offset, PositionState.KNOWN, counts.data, counts.aborted, counts.control, counts.bytes)
+def count_log(segments: Sequence[Segment], begin: int, buffer: Bytes, paced: Callable[[int], None] = lambda _: None) -> CountedLog:
+    """Count the segments of a log from the one on that has the offset ``begin``.
 
+    Args:
+        segments: a listing, not empty.
+        buffer: is used for the scan.
+        paced: called with the number of bytes after each window that was read; it may wait.
 
-# --- counts a log that nobody writes to, or as it is now, in a single pass: for commands that read log dirs once.
+    Raises:
+        OSError: a segment cannot be read, or is gone.
+    """
+    first = max((number for number, segment in enumerate(segments) if segment.base_offset <= begin), default=0)
+    ladders: list[SegmentLadder] = [count_segment(segments, number, buffer, paced) for number in range(first, len(segments))]
+    before = tuple(accumulate((one.totals for one in ladders[:-1]), initial=Counts()))
+    return CountedLog(tuple(segments), LadderView("", tuple(ladders), before, Aborted.none()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedLog:
-    """The ladder of all segments of a listing, or of those from some offset on; positions of its offsets can be asked for."""
+    """The ladder of all segments of a listing, or of those from some offset on; positions of its offsets can be asked for.
+
+    Counts a log that nobody writes to, or as it is now, in a single pass: for commands that read log dirs once.
+    """
 
     segments: tuple[Segment, ...]
     ladder: LadderView
@@ -362,23 +382,6 @@ class CountedLog:
         if first.state is not PositionState.KNOWN or last.state is not PositionState.KNOWN:
             return None
         return _counts(last) - _counts(first)
-
-
-def count_log(segments: Sequence[Segment], begin: int, buffer: Bytes, paced: Callable[[int], None] = lambda _: None) -> CountedLog:
-    """Count the segments of a log from the one on that has the offset ``begin``.
-
-    Args:
-        segments: a listing, not empty.
-        buffer: is used for the scan.
-        paced: called with the number of bytes after each window that was read; it may wait.
-
-    Raises:
-        OSError: a segment cannot be read, or is gone.
-    """
-    first = max((number for number, segment in enumerate(segments) if segment.base_offset <= begin), default=0)
-    ladders: list[SegmentLadder] = [count_segment(segments, number, buffer, paced) for number in range(first, len(segments))]
-    before = tuple(accumulate((one.totals for one in ladders[:-1]), initial=Counts()))
-    return CountedLog(tuple(segments), LadderView("", tuple(ladders), before, Aborted.none()))
 
 
 def _counts(position: Position) -> Counts:

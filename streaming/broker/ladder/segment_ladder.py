@@ -39,6 +39,16 @@ _HEAD = struct.Struct("<HqIIH?q")  # version, base offset, rungs, pending, bytes
 _PENDING = struct.Struct("<qqI")
 _CRC = struct.Struct("<I")
 
+SEEN_WITHIN_MS = 5_000
+
+SEEN_WITHIN_AGE = 0.05
+"""Thinning leaves the time of an append known to within this part of its age, or `SEEN_WITHIN_MS`."""
+
+_FEW = 24
+
+_FIRST_ROOM = 2
+"""Most logs of a large broker rest, with a rung or two."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentLadder:
@@ -155,22 +165,12 @@ def _unpack_pending(data: bytes, at: int, count: int) -> tuple[Pending, ...]:
     return tuple(found)
 
 
-# --- builds the rungs of a segment, range by range, and thins them as they grow old.
-
-
-SEEN_WITHIN_MS = 5_000
-SEEN_WITHIN_AGE = 0.05
-"""Thinning leaves the time of an append known to within this part of its age, or `SEEN_WITHIN_MS`."""
-
-_FEW = 24
-
-_FIRST_ROOM = 2
-"""Most logs of a large broker rest, with a rung or two."""
-
-
 @dataclass(slots=True, eq=False)
 class RungBuilder:
-    """The rungs from the beginning of a segment on. Rungs that were handed out do not change."""
+    """The rungs from the beginning of a segment on. Rungs that were handed out do not change.
+
+    Builds the rungs of a segment, range by range, and thins them as they grow old.
+    """
 
     base_offset: int
     end_offset: int = field(init=False)

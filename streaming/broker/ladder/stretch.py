@@ -26,15 +26,13 @@ log = logging.getLogger(__name__)
 _OLD_ATTRIBUTES_AT = 17
 _FIRST = np.zeros(1, np.intp)
 
+MOST_ANSWERS = 4096
+"""How many answers are remembered; the one that was not asked for longest is forgotten."""
 
-class _BufferOfThread(threading.local):
-    """A buffer for stretches. To take a new one each time would take longer than to read it."""
+Answer = tuple[int, int]
+"""Two numbers, by the question."""
 
-    def __init__(self) -> None:
-        self.buffer: Bytes = np.empty(RUNG_BYTES, np.uint8)
-
-
-_of_thread = _BufferOfThread()
+_Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,9 +148,14 @@ def _window(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -
     return scanned.batches
 
 
-def _before(values: Longs) -> Longs:
-    """The sum of all values before each one, and of all of them at the end."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
+class _BufferOfThread(threading.local):
+    """A buffer for stretches. To take a new one each time would take longer than to read it."""
+
+    def __init__(self) -> None:
+        self.buffer: Bytes = np.empty(RUNG_BYTES, np.uint8)
+
+
+_of_thread = _BufferOfThread()
 
 
 def _times(batches: Batches) -> tuple[Longs, NDArray[np.bool_]]:
@@ -166,13 +169,9 @@ def _times(batches: Batches) -> tuple[Longs, NDArray[np.bool_]]:
     return base, (attributes & TIMESTAMP_TYPE_BIT) != 0
 
 
-MOST_ANSWERS = 4096
-"""How many answers are remembered; the one that was not asked for longest is forgotten."""
-
-Answer = tuple[int, int]
-"""Two numbers, by the question."""
-
-_Key = tuple[object, ...]
+def _before(values: Longs) -> Longs:
+    """The sum of all values before each one, and of all of them at the end."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
 
 
 class OpenedBatches:

@@ -4,6 +4,8 @@ The stream ends with a length that no message has, and an object of JSON: empty,
 before its first message has that object as its body, with a status that says so, too.
 """
 
+from __future__ import annotations
+
 import json
 import struct
 from collections.abc import Callable, Iterator
@@ -31,61 +33,15 @@ MESSAGE_BYTES = 256 << 20
 
 _LENGTH = struct.Struct("!I")
 _END = (1 << 32) - 1
+
 MOST_REFUSAL = 64 << 10
 """The most bytes that a client reads of a refusal."""
 
 MOST_WORDS = 300
 """The most characters of its words that are shown and logged: they are whatever listens there."""
 
-
-class Call(StrEnum):
-    """What an agent can be asked."""
-
-    STATUS = "status"
-    REGISTER = "register"
-    PLAN = "plan"
-    EVENTS = "events"
-    EXCERPTS = "excerpts"
-    SCAN = "scan"
-    OWNERS = "owners"
-    GROUPS = "groups"
-    POSITIONS = "positions"
-    RECORDS = "records"
-    BATCH = "batch"
-    REACH = "reach"
-    BETWEEN = "between"
-
-
-@dataclass(eq=False)
-class Refusal(Exception):  # noqa: N818 - an answer
-    """An answer that is none. ``reason``: one of `streaming.broker.protocol.agent_calls.Reason`, "" for none of them."""
-
-    status: HTTPStatus
-    words: str
-    reason: str
-
-    def encode(self) -> bytes:
-        """As JSON."""
-        return json.dumps({"words": self.words, "reason": self.reason}).encode()
-
-
-def refusal_of(body: bytes, status: int) -> Refusal:
-    """What an agent, or whatever listens there, has answered. Raises AgentError: that is no agent."""
-    try:
-        found = json.loads(body)
-        return Refusal(HTTPStatus(status), str(found["words"])[:MOST_WORDS], str(found["reason"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise AgentError("what listens there is no agent: is it another port?", "protocol") from error
-
-
-def head_of(message: bytes | pa.Buffer) -> bytes:
-    """What is before a message."""
-    return _LENGTH.pack(len(memoryview(message)))
-
-
-def end_of(refusal: Refusal | None) -> bytes:
-    """What ends a stream."""
-    return _LENGTH.pack(_END) + (b"{}" if refusal is None else refusal.encode())
+TWIN = "another run of this job's query is served"
+"""The beginning of the error that refuses a second job with the same id."""
 
 
 def messages_of(read: Callable[[int], bytes], most: int = MESSAGE_BYTES, *, single: bool = False) -> Iterator[bytes]:
@@ -123,11 +79,61 @@ def messages_of(read: Callable[[int], bytes], most: int = MESSAGE_BYTES, *, sing
         yield message
 
 
-# --- the problems between a job and an agent: one word for metrics, and a sentence that names what to check.
+def refusal_of(body: bytes, status: int) -> Refusal:
+    """What an agent, or whatever listens there, has answered. Raises AgentError: that is no agent."""
+    try:
+        found = json.loads(body)
+        return Refusal(HTTPStatus(status), str(found["words"])[:MOST_WORDS], str(found["reason"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise AgentError("what listens there is no agent: is it another port?", "protocol") from error
+
+
+@dataclass(eq=False)
+class Refusal(Exception):  # noqa: N818 - an answer
+    """An answer that is none. ``reason``: one of `streaming.broker.protocol.agent_calls.Reason`, "" for none of them."""
+
+    status: HTTPStatus
+    words: str
+    reason: str
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return json.dumps({"words": self.words, "reason": self.reason}).encode()
+
+
+class Call(StrEnum):
+    """What an agent can be asked."""
+
+    STATUS = "status"
+    REGISTER = "register"
+    PLAN = "plan"
+    EVENTS = "events"
+    EXCERPTS = "excerpts"
+    SCAN = "scan"
+    OWNERS = "owners"
+    GROUPS = "groups"
+    POSITIONS = "positions"
+    RECORDS = "records"
+    BATCH = "batch"
+    REACH = "reach"
+    BETWEEN = "between"
+
+
+def head_of(message: bytes | pa.Buffer) -> bytes:
+    """What is before a message."""
+    return _LENGTH.pack(len(memoryview(message)))
+
+
+def end_of(refusal: Refusal | None) -> bytes:
+    """What ends a stream."""
+    return _LENGTH.pack(_END) + (b"{}" if refusal is None else refusal.encode())
 
 
 class Reason(StrEnum):
-    """The reason why an agent does not take part."""
+    """The reason why an agent does not take part.
+
+    The problems between a job and an agent: one word for metrics, and a sentence that names what to check.
+    """
 
     REFUSED = "refused"  # no process listens at the address
     SILENT = "silent"  # no answer in time
@@ -145,7 +151,3 @@ class Reason(StrEnum):
     STUCK = "stuck"  # its watcher gives no sign of life
     BUSY = "busy"  # it answers, and refuses what is more than one of its limits
     GONE = "gone"  # what it is asked for was deleted or replaced since it was listed
-
-
-TWIN = "another run of this job's query is served"
-"""The beginning of the error that refuses a second job with the same id."""

@@ -15,38 +15,11 @@ from streaming.kafka.formats.metadata_records import Phase
 MOST_COUNTS_BYTES = 64 << 20
 """The most bytes to which what an agent sends so is unpacked: counts of some 100,000 topics."""
 
-
 PhaseName = Annotated[str, Text(form="|".join(("", *Phase)))]
 """One of `streaming.kafka.formats.metadata_records.Phase`, or "" for none."""
 
 InSync = Annotated[str, Text(form="[0-9]{1,9}/([0-9]{1,9})?")]
 """Two numbers of replicas, or one: "2/3" or "2/"."""
-
-
-@dataclass(frozen=True, slots=True)
-class Led(Message):
-    """How many partitions a broker leads."""
-
-    broker: Small
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Registered(Message):
-    """A registered broker, and whether the controller has fenced it off.
-
-    ``phase``: one of `streaming.kafka.formats.metadata_records.Phase`, "" if it is not known; ``since_ms``: the latest possible beginning
-    of the phase, Unix milliseconds, -1 if it is not known; ``epoch``: of its registration, -1 if it is not known; ``replicas``: whether any
-    partition has a replica on it, None if that is not known; ``server``: where clients reach it, HOST:PORT, "" if that is not known.
-    """
-
-    broker: Small
-    fenced: bool
-    epoch: int = -1
-    phase: PhaseName = ""
-    since_ms: int = -1
-    replicas: bool | None = None
-    server: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +99,45 @@ class PackedMessage(Message):
             raise AgentError(f"no packed {cls.__name__}: {packed[:200]!r} ({error})") from error
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionCounts(PackedMessage):
+    """All topics of a cluster, and all partitions with a problem, the worst ones first.
+
+    ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: all running reassignments.
+    """
+
+    topics: list[TopicCounts]
+    affected: list[AffectedPartition]
+    recovering: list[PartitionName] = field(default_factory=list)
+    reassignments: list[Reassignment] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Led(Message):
+    """How many partitions a broker leads."""
+
+    broker: Small
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Registered(Message):
+    """A registered broker, and whether the controller has fenced it off.
+
+    ``phase``: one of `streaming.kafka.formats.metadata_records.Phase`, "" if it is not known; ``since_ms``: the latest possible beginning
+    of the phase, Unix milliseconds, -1 if it is not known; ``epoch``: of its registration, -1 if it is not known; ``replicas``: whether any
+    partition has a replica on it, None if that is not known; ``server``: where clients reach it, HOST:PORT, "" if that is not known.
+    """
+
+    broker: Small
+    fenced: bool
+    epoch: int = -1
+    phase: PhaseName = ""
+    since_ms: int = -1
+    replicas: bool | None = None
+    server: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataChange(AdminChange, Message):
     """A change that the metadata log has of an admin."""
@@ -138,16 +150,3 @@ class MetadataChanges(PackedMessage):
     rows: list[MetadataChange]
     from_offset: int
     from_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionCounts(PackedMessage):
-    """All topics of a cluster, and all partitions with a problem, the worst ones first.
-
-    ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: all running reassignments.
-    """
-
-    topics: list[TopicCounts]
-    affected: list[AffectedPartition]
-    recovering: list[PartitionName] = field(default_factory=list)
-    reassignments: list[Reassignment] = field(default_factory=list)

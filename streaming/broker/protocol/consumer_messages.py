@@ -14,6 +14,29 @@ from streaming.kafka.formats.names import METADATA_TOPIC
 MOST_PATTERN = 4096
 """The longest pattern, in characters."""
 
+NOT_BEGUN = -1
+"""``seq`` of a plan for a run whose beginning is not published yet: send the request again.
+
+The agent may also not know the run, or not have what follows any more: register, with the positions of now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Message):
+    """A ticket for the events of ``journal`` after the seq ``after``, up to ``upto``.
+
+    An agent that does not have all of them any more refuses it with a `streaming.errors.GoneError`. ``journal`` "": no rows are wanted, but
+    the columns of every answer.
+
+    ``run`` names one run of the consumer's query.
+    """
+
+    consumer: AnyName
+    run: AnyName
+    journal: AnyName
+    after: Natural
+    upto: Natural
+    protocol: int = PROTOCOL
+
 
 @dataclass(frozen=True)  # no slots: it remembers sets
 class Selection:
@@ -47,6 +70,15 @@ class Selection:
         return (not self.partitions or partition in self._numbers) and self.has_topic(topic)
 
 
+@lru_cache(maxsize=1 << 16)
+def _fits(pattern: str, topic: str) -> bool:
+    try:
+        fits: bool = pc.match_substring_regex(pa.scalar(topic), f"^(?:{pattern})$").as_py()
+    except pa.ArrowInvalid as error:
+        raise ValueError(str(error)) from error
+    return fits
+
+
 EVERYTHING_SELECTED = Selection()
 
 
@@ -55,15 +87,6 @@ def check_pattern(pattern: str) -> None:
     if len(pattern) > MOST_PATTERN:
         raise ValueError(f"it is longer than {MOST_PATTERN} characters")
     _fits(pattern, "")
-
-
-@lru_cache(maxsize=1 << 16)
-def _fits(pattern: str, topic: str) -> bool:
-    try:
-        fits: bool = pc.match_substring_regex(pa.scalar(topic), f"^(?:{pattern})$").as_py()
-    except pa.ArrowInvalid as error:
-        raise ValueError(str(error)) from error
-    return fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +125,6 @@ class PlanRequest(Message):
     protocol: int = PROTOCOL
 
 
-NOT_BEGUN = -1
-"""``seq`` of a plan for a run whose beginning is not published yet: send the request again.
-
-The agent may also not know the run, or not have what follows any more: register, with the positions of now."""
-
-
 @dataclass(frozen=True, slots=True)
 class Plan(Message):
     """A plan of what comes after ``after`` in ``journal``, up to ``seq``, which is ``total`` bytes of logs since the agent's start.
@@ -122,21 +139,3 @@ class Plan(Message):
     seq: Natural
     total: Natural
     more: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Range(Message):
-    """A ticket for the events of ``journal`` after the seq ``after``, up to ``upto``.
-
-    An agent that does not have all of them any more refuses it with a `streaming.errors.GoneError`. ``journal`` "": no rows are wanted, but
-    the columns of every answer.
-
-    ``run`` names one run of the consumer's query.
-    """
-
-    consumer: AnyName
-    run: AnyName
-    journal: AnyName
-    after: Natural
-    upto: Natural
-    protocol: int = PROTOCOL

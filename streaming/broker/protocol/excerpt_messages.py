@@ -20,6 +20,24 @@ MOST_EXCERPTS = 4_096
 """The most excerpts of a message: with the longest names of topics these are 2 MB."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcerptsRequest(Message):
+    """Asks what lies in some logs from a start on, cut at multiples of ``excerpt_bytes``.
+
+    ``topics``, ``partitions``: see `streaming.broker.protocol.consumer_messages.Selection`. It has no pattern: an agent matches none
+    that others write, because some take for ever. ``only_topics``: asks for the names of all topics instead. ``start``: a `StartFrom`;
+    ``timestamp``, if it is not -1, takes its place: Unix milliseconds.
+    """
+
+    excerpt_bytes: int
+    topics: list[str] = field(default_factory=list)
+    partitions: list[Small] = field(default_factory=list)
+    start: str = StartFrom.EARLIEST
+    timestamp: Natural = -1
+    only_topics: bool = False
+    protocol: int = PROTOCOL
+
+
 @dataclass(frozen=True, slots=True)
 class Excerpt(Message):
     """The batches of a segment that fit all of these bounds.
@@ -46,24 +64,6 @@ class Excerpt(Message):
     def log(self) -> tuple[int, str, str, int]:
         """The log of the excerpt: broker, log dir, topic and partition."""
         return self.broker, self.log_dir, self.topic, self.partition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExcerptsRequest(Message):
-    """Asks what lies in some logs from a start on, cut at multiples of ``excerpt_bytes``.
-
-    ``topics``, ``partitions``: see `streaming.broker.protocol.consumer_messages.Selection`. It has no pattern: an agent matches none
-    that others write, because some take for ever. ``only_topics``: asks for the names of all topics instead. ``start``: a `StartFrom`;
-    ``timestamp``, if it is not -1, takes its place: Unix milliseconds.
-    """
-
-    excerpt_bytes: int
-    topics: list[str] = field(default_factory=list)
-    partitions: list[Small] = field(default_factory=list)
-    start: str = StartFrom.EARLIEST
-    timestamp: Natural = -1
-    only_topics: bool = False
-    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,8 @@ Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a secon
 never 0; in JSON that is null.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -33,21 +35,6 @@ from streaming.broker.protocol.listing_json import AwayBroker, ListPage
 from streaming.broker.protocol.status_json import AnswerHead
 from streaming.common.units import format_be, format_count, format_duration
 
-
-class GroupUse(StrEnum):
-    """Decided by `streaming.cluster.verdicts.group_bounds`."""
-
-    IN_USE = "in_use"  # it has members, or commits in its own rhythm
-    UNATTENDED = "unattended"  # it has no members, and the next commit is overdue, but not for long
-    ABANDONED = "abandoned"  # it has no members, and has had none for long, or no consumer will miss what it loses
-    THROW_AWAY = "throw_away"  # its name says that no consumer comes back to it
-    UNKNOWN = "unknown"  # its coordinator is not read, or nothing shows when it was last used
-
-
-NOBODYS = frozenset({GroupUse.ABANDONED, GroupUse.THROW_AWAY})
-"""No consumer misses what these have not read, or lose: lists say so beside it, and the numbers of a cluster are without them."""
-
-
 GROUPS_PATH = "/api/v1/groups"
 """`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
 
@@ -57,101 +44,8 @@ MADE_ANEW, CUT_OFF, PARTED, RESUMED = "made_anew", "cut_off", "parted", "resumed
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 """The isolation of consumers; with the second one they get records of transactions which are open or aborted."""
 
-
-def path_of(group: str) -> str:
-    """The path of a group's `GroupDetail`; its name may contain anything."""
-    return f"{GROUPS_PATH}/{quote(group, safe='')}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSummary(PublicMessage):
-    """A group, and the sums over its partitions; ``oldest_`` are the earliest times of their next unread records."""
-
-    group: Annotated[Name, Heading("Group", 1, ASC, "G", least=16)]  # its name
-    type: Annotated[Word, Heading("Type", 11, ASC, "Y")] = ""  # as Kafka's tools call it; one that has only commits is `Classic`, a
-    # streaming query `Spark`
-    protocol: Word = ""  # of a classic group, as `consumer` or `connect`
-    state: Annotated[Word, Heading("State", 10, ASC, "S")] = ""  # as Kafka's tools call it; of a query `Planned` while a micro-batch after
-    # the last committed one is, else `Committed`
-    members: Annotated[Count, Heading("Members", 7, DESC, "M")] = -1  # `null` if nothing is known of them
-    epoch: Id = -1  # of a classic group its generation, of a streaming query its last micro-batch that is committed
-    state_ms: Moment = -1  # since when it is in its state; of a newer protocol only while it is empty
-    partitions: Annotated[Count, Heading("Partitions", 12, DESC, "P")] = 0  # those with a committed offset, or with one that waits in
-    # a transaction
-    unknown: Annotated[Count, Heading(sort=DESC)] = 0  # the partitions of which the lag is not known: sums are lower bounds if there
-    # are any
-    uncommitted: Count = 0  # of those, the ones that are assigned to a member, or have commits that wait, and none that counts
-    uncommitted_records: Count = -1  # at most so many records are in the logs of these, as far as they are observed; no lag counts them
-    stopped: Annotated[Count, Heading(sort=DESC)] = 0  # the partitions of which this is so
-    held: Annotated[Count, Heading(sort=DESC)] = 0  # likewise
-    beyond_end: Count = 0  # likewise
-    below_start: Count = 0  # likewise
-    pending: Annotated[Count, Heading(sort=DESC)] = 0  # commits that wait in open transactions
-    oldest_pending_ms: Moment = -1  # when the first of those was committed, by the coordinator's clock
-    isolation: Word = ""  # `read_uncommitted` if an offset of the group shows that, or what is given for a streaming query; else `null`:
-    # then `read_committed` is assumed
-    lag_offsets: Annotated[Count, Heading("Offsets", 9, DESC, "F")] = -1  # what `kafka-consumer-groups` calls LAG
-    lag_records_read_committed: Annotated[Count, Heading("Records left", 3, DESC, "R")] = -1  # the records that a consumer with
-    # `read_committed` will get; a table shows those of the group's own isolation
-    lag_records_read_uncommitted: Count = -1  # the records that other consumers will get
-    lag_bytes: Annotated[Bytes, Heading("Bytes", 6, DESC, "B")] = -1  # of the whole batches that the records are in
-    oldest_ms: Annotated[Moment, Heading("Oldest unread", 4, ASC, "O")] = -1  # since when the oldest unread record is there: its append, or
-    # its own timestamp where that was not seen
-    oldest_append_ms: Moment = -1  # the oldest append of a next unread record
-    oldest_timestamp_ms: Moment = -1  # the oldest timestamp of a next unread record
-    loss_ms: Annotated[Moment, Heading("Next loss", 5, ASC, "L")] = -1  # when retention may delete the first unread record
-    loss_start_of: Id = -1  # the first broker that would delete it and has no process: it has to be started first, and when is not known
-    limits_assumed: Flag = False  # the limits of some partition are Kafka's defaults or weaker ones
-    last_commit_ms: Annotated[Moment, Heading("Last commit", WIDE, DESC, "C")] = -1  # the last commit of an offset
-    interval_ms: Annotated[Duration, Heading(sort=DESC)] = -1  # its usual interval between two commits,
-    # see [groups.md](groups.md#who-uses-a-group)
-    expiration_ms: Moment = -1  # when its coordinator may first delete an offset
-    last_rebalance_ms: Annotated[Moment, Heading(sort=DESC)] = -1  # when it last rebalanced
-    rebalances_lately: Annotated[Count, Heading(sort=DESC)] = -1  # how often members have interrupted each other by that within half an
-    # hour, see [groups.md](groups.md#rebalances)
-    use: Annotated[Word, Heading("Use", 8, ASC, "U", choices=tuple(GroupUse))] = ""  # who uses it,
-    # see [groups.md](groups.md#who-uses-a-group)
-    verdict: Verdict = ""  # the worst of its findings, as in [groups.md](groups.md)
-    severity: Word = ""  # of that finding; `null` for what needs no look
-    since_ms: Moment = -1  # since when it is so
-
-    @property
-    def records_left(self) -> int:
-        """As in `GroupPartition`: the sum over its partitions."""
-        return _records_left(self)
-
-    @property
-    def records_waiting(self) -> int:
-        """As in `GroupPartition`, where some partition is held up."""
-        return _records_waiting(self) if self.held else 0
-
-    @property
-    def lag(self) -> int:
-        """The records of its partitions that are counted, or their offsets if none is; never the sum of both."""
-        return _lag(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadMoments(PublicMessage):
-    """Between which moments log dirs were read: committed offsets first, and then the ends of the logs that they are held against."""
-
-    commits_from_ms: int  # from then on committed offsets were read; where only a checkpoint shows what is replicated, when it was written
-    commits_until_ms: int  # until then
-    ends_from_ms: int  # from then on the ends of the logs that they are held against were read
-    ends_until_ms: int  # until then: what was appended since `commits_from_ms` may be in a lag
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupPage(ListPage):
-    """Groups."""
-
-    rows: list[GroupSummary]  # list of `GroupSummary`
-    omitted: int = 0  # so many are not followed, because of `groups_limit`
-    unread: int = 0  # so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing
-    coordinators: int = -1  # so many logs of coordinators are read from a current replica: without any, no group is known
-    read: ReadMoments | None = None  # when log dirs were read, a `ReadMoments`; `null` from a job, with `--at`, and if no log of a
-    # coordinator was read
-    data_age_ms: int = 0  # what a job knows of groups is older than `at_ms` by so much, of the group of which it is the oldest
+OLD_DATA_MS = 30_000
+"""A job that is not behind knows what its agents have read some seconds before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,17 +91,6 @@ class MovedOffset(PublicMessage):
     at_ms: int = -1  # when the latter was
     records: int = -1  # between both, as far as they are in the log; `null` where they are not counted
     offsets: int = 0  # of those that are not counted, else 0
-
-
-class Unlike(StrEnum):
-    """What a batch has and none of its neighbors, or its next record and no other record of the batch."""
-
-    LARGEST = "largest"
-    PRODUCER = "producer"  # that none of the batches before it is of
-    CODEC = "codec"
-    FORMAT = "format"
-    LARGEST_RECORD = "largest_record"
-    ONLY_TOMBSTONE = "only_tombstone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,6 +223,129 @@ class GroupPartition(PublicMessage):
         return self.next_append_ms if self.next_append_ms >= 0 else self.next_timestamp_ms
 
 
+def _records_left(row: GroupSummary | GroupPartition) -> int:
+    return row.lag_records_read_uncommitted if row.isolation == READ_UNCOMMITTED else row.lag_records_read_committed
+
+
+class GroupUse(StrEnum):
+    """Decided by `streaming.cluster.verdicts.group_bounds`."""
+
+    IN_USE = "in_use"  # it has members, or commits in its own rhythm
+    UNATTENDED = "unattended"  # it has no members, and the next commit is overdue, but not for long
+    ABANDONED = "abandoned"  # it has no members, and has had none for long, or no consumer will miss what it loses
+    THROW_AWAY = "throw_away"  # its name says that no consumer comes back to it
+    UNKNOWN = "unknown"  # its coordinator is not read, or nothing shows when it was last used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary(PublicMessage):
+    """A group, and the sums over its partitions; ``oldest_`` are the earliest times of their next unread records."""
+
+    group: Annotated[Name, Heading("Group", 1, ASC, "G", least=16)]  # its name
+    type: Annotated[Word, Heading("Type", 11, ASC, "Y")] = ""  # as Kafka's tools call it; one that has only commits is `Classic`, a
+    # streaming query `Spark`
+    protocol: Word = ""  # of a classic group, as `consumer` or `connect`
+    state: Annotated[Word, Heading("State", 10, ASC, "S")] = ""  # as Kafka's tools call it; of a query `Planned` while a micro-batch after
+    # the last committed one is, else `Committed`
+    members: Annotated[Count, Heading("Members", 7, DESC, "M")] = -1  # `null` if nothing is known of them
+    epoch: Id = -1  # of a classic group its generation, of a streaming query its last micro-batch that is committed
+    state_ms: Moment = -1  # since when it is in its state; of a newer protocol only while it is empty
+    partitions: Annotated[Count, Heading("Partitions", 12, DESC, "P")] = 0  # those with a committed offset, or with one that waits in
+    # a transaction
+    unknown: Annotated[Count, Heading(sort=DESC)] = 0  # the partitions of which the lag is not known: sums are lower bounds if there
+    # are any
+    uncommitted: Count = 0  # of those, the ones that are assigned to a member, or have commits that wait, and none that counts
+    uncommitted_records: Count = -1  # at most so many records are in the logs of these, as far as they are observed; no lag counts them
+    stopped: Annotated[Count, Heading(sort=DESC)] = 0  # the partitions of which this is so
+    held: Annotated[Count, Heading(sort=DESC)] = 0  # likewise
+    beyond_end: Count = 0  # likewise
+    below_start: Count = 0  # likewise
+    pending: Annotated[Count, Heading(sort=DESC)] = 0  # commits that wait in open transactions
+    oldest_pending_ms: Moment = -1  # when the first of those was committed, by the coordinator's clock
+    isolation: Word = ""  # `read_uncommitted` if an offset of the group shows that, or what is given for a streaming query; else `null`:
+    # then `read_committed` is assumed
+    lag_offsets: Annotated[Count, Heading("Offsets", 9, DESC, "F")] = -1  # what `kafka-consumer-groups` calls LAG
+    lag_records_read_committed: Annotated[Count, Heading("Records left", 3, DESC, "R")] = -1  # the records that a consumer with
+    # `read_committed` will get; a table shows those of the group's own isolation
+    lag_records_read_uncommitted: Count = -1  # the records that other consumers will get
+    lag_bytes: Annotated[Bytes, Heading("Bytes", 6, DESC, "B")] = -1  # of the whole batches that the records are in
+    oldest_ms: Annotated[Moment, Heading("Oldest unread", 4, ASC, "O")] = -1  # since when the oldest unread record is there: its append, or
+    # its own timestamp where that was not seen
+    oldest_append_ms: Moment = -1  # the oldest append of a next unread record
+    oldest_timestamp_ms: Moment = -1  # the oldest timestamp of a next unread record
+    loss_ms: Annotated[Moment, Heading("Next loss", 5, ASC, "L")] = -1  # when retention may delete the first unread record
+    loss_start_of: Id = -1  # the first broker that would delete it and has no process: it has to be started first, and when is not known
+    limits_assumed: Flag = False  # the limits of some partition are Kafka's defaults or weaker ones
+    last_commit_ms: Annotated[Moment, Heading("Last commit", WIDE, DESC, "C")] = -1  # the last commit of an offset
+    interval_ms: Annotated[Duration, Heading(sort=DESC)] = -1  # its usual interval between two commits,
+    # see [groups.md](groups.md#who-uses-a-group)
+    expiration_ms: Moment = -1  # when its coordinator may first delete an offset
+    last_rebalance_ms: Annotated[Moment, Heading(sort=DESC)] = -1  # when it last rebalanced
+    rebalances_lately: Annotated[Count, Heading(sort=DESC)] = -1  # how often members have interrupted each other by that within half an
+    # hour, see [groups.md](groups.md#rebalances)
+    use: Annotated[Word, Heading("Use", 8, ASC, "U", choices=tuple(GroupUse))] = ""  # who uses it,
+    # see [groups.md](groups.md#who-uses-a-group)
+    verdict: Verdict = ""  # the worst of its findings, as in [groups.md](groups.md)
+    severity: Word = ""  # of that finding; `null` for what needs no look
+    since_ms: Moment = -1  # since when it is so
+
+    @property
+    def records_left(self) -> int:
+        """As in `GroupPartition`: the sum over its partitions."""
+        return _records_left(self)
+
+    @property
+    def records_waiting(self) -> int:
+        """As in `GroupPartition`, where some partition is held up."""
+        return _records_waiting(self) if self.held else 0
+
+    @property
+    def lag(self) -> int:
+        """The records of its partitions that are counted, or their offsets if none is; never the sum of both."""
+        return _lag(self)
+
+
+def _records_waiting(row: GroupSummary | GroupPartition) -> int:
+    if row.isolation == READ_UNCOMMITTED or row.lag_records_read_committed < 0:
+        return 0
+    return max(0, row.lag_records_read_uncommitted - row.lag_records_read_committed)
+
+
+def _lag(row: GroupSummary | GroupPartition) -> int:
+    records = _records_left(row)
+    return records if records >= 0 else row.lag_offsets
+
+
+NOBODYS = frozenset({GroupUse.ABANDONED, GroupUse.THROW_AWAY})
+"""No consumer misses what these have not read, or lose: lists say so beside it, and the numbers of a cluster are without them."""
+
+
+def path_of(group: str) -> str:
+    """The path of a group's `GroupDetail`; its name may contain anything."""
+    return f"{GROUPS_PATH}/{quote(group, safe='')}"
+
+
+class Unlike(StrEnum):
+    """What a batch has and none of its neighbors, or its next record and no other record of the batch."""
+
+    LARGEST = "largest"
+    PRODUCER = "producer"  # that none of the batches before it is of
+    CODEC = "codec"
+    FORMAT = "format"
+    LARGEST_RECORD = "largest_record"
+    ONLY_TOMBSTONE = "only_tombstone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMoments(PublicMessage):
+    """Between which moments log dirs were read: committed offsets first, and then the ends of the logs that they are held against."""
+
+    commits_from_ms: int  # from then on committed offsets were read; where only a checkpoint shows what is replicated, when it was written
+    commits_until_ms: int  # until then
+    ends_from_ms: int  # from then on the ends of the logs that they are held against were read
+    ends_until_ms: int  # until then: what was appended since `commits_from_ms` may be in a lag
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFinding(PublicMessage):
     """A finding about a partition, or about the group. ``verdict``: a `streaming.broker.protocol.group_json.GroupVerdict`."""
@@ -410,25 +416,6 @@ class GroupDetailPage(AnswerHead):
     away: list[AwayBroker] = field(default_factory=list)
 
 
-def _records_left(row: GroupSummary | GroupPartition) -> int:
-    return row.lag_records_read_uncommitted if row.isolation == READ_UNCOMMITTED else row.lag_records_read_committed
-
-
-def _records_waiting(row: GroupSummary | GroupPartition) -> int:
-    if row.isolation == READ_UNCOMMITTED or row.lag_records_read_committed < 0:
-        return 0
-    return max(0, row.lag_records_read_uncommitted - row.lag_records_read_committed)
-
-
-def _lag(row: GroupSummary | GroupPartition) -> int:
-    records = _records_left(row)
-    return records if records >= 0 else row.lag_offsets
-
-
-OLD_DATA_MS = 30_000
-"""A job that is not behind knows what its agents have read some seconds before."""
-
-
 def doubts_of_page(page: GroupPage) -> Iterator[str]:
     """What it may lack, or not know yet."""
     yield from _unread(page.unread)
@@ -437,10 +424,17 @@ def doubts_of_page(page: GroupPage) -> Iterator[str]:
         yield f"{format_count(page.omitted, 'group')} {format_be(page.omitted)} left out, because groups_limit is lower"
 
 
-def doubts_of_groups(groups: Collection[GroupDetail], page: GroupPage | None) -> Iterator[str]:
-    """What may be unknown of some groups; ``page``: of those from which they were chosen, or None."""
-    yield from _unread(max((each.unread for each in groups), default=0) if page is None else page.unread)
-    yield from _old(max((each.data_age_ms for each in groups), default=0))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPage(ListPage):
+    """Groups."""
+
+    rows: list[GroupSummary]  # list of `GroupSummary`
+    omitted: int = 0  # so many are not followed, because of `groups_limit`
+    unread: int = 0  # so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing
+    coordinators: int = -1  # so many logs of coordinators are read from a current replica: without any, no group is known
+    read: ReadMoments | None = None  # when log dirs were read, a `ReadMoments`; `null` from a job, with `--at`, and if no log of a
+    # coordinator was read
+    data_age_ms: int = 0  # what a job knows of groups is older than `at_ms` by so much, of the group of which it is the oldest
 
 
 def _unread(coordinators: int) -> Iterator[str]:
@@ -452,6 +446,12 @@ def _old(data_age_ms: int) -> Iterator[str]:
     if data_age_ms > OLD_DATA_MS:
         age = format_duration(data_age_ms // 1000)
         yield f"what the job knows is up to {age} old: it is behind its agents, or one of them stands still or is away"
+
+
+def doubts_of_groups(groups: Collection[GroupDetail], page: GroupPage | None) -> Iterator[str]:
+    """What may be unknown of some groups; ``page``: of those from which they were chosen, or None."""
+    yield from _unread(max((each.unread for each in groups), default=0) if page is None else page.unread)
+    yield from _old(max((each.data_age_ms for each in groups), default=0))
 
 
 class GroupVerdict(IntEnum):
@@ -495,9 +495,6 @@ class GroupVerdict(IntEnum):
         return self < GroupVerdict.UNKNOWN
 
 
-FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
-"""The labels of verdicts that an operator should look at."""
-
 NOT_KNOWN = frozenset({GroupVerdict.UNKNOWN.label, GroupVerdict.PERHAPS_LOST.label})
 """The labels of verdicts by which something is not known here that a log dir, an agent or time may show.
 
@@ -508,3 +505,7 @@ What was never committed is on no disk, and healthy groups have such partitions:
 def is_finding(message: GroupFinding | GroupSummary | GroupPartition) -> bool:
     """Whether an operator should look at what a message says."""
     return message.verdict in FINDINGS
+
+
+FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
+"""The labels of verdicts that an operator should look at."""

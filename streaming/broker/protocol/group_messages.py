@@ -19,7 +19,6 @@ _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 
 _OF_LOG = [("broker", _INT), ("topic", _TEXT), ("topic_id", _TEXT), ("partition", _INT)]
 
-
 MOST_POSITIONS = 4_096
 """The most offsets that are asked at once: each may take a read of a megabyte."""
 
@@ -64,19 +63,6 @@ log is gone, or is only not counted yet.
 """
 
 
-def is_counted(topic: str) -> bool:
-    """Whether agents count the records of its logs. The metadata log gets a batch twice a second, and no group has offsets in it."""
-    return topic != METADATA_TOPIC
-
-
-class Following(StrEnum):
-    """How far an agent is with a coordinator's log."""
-
-    READ = "read"  # it is read from its first byte up to what the agent has published of it
-    READING = "reading"  # it is not read so far yet: nothing of it is sent
-    UNAVAILABLE = "unavailable"  # its log dir is, or it cannot be read
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLog(Message):
     """What a job has of a coordinator's log: the edition and the version of the last changes."""
@@ -87,6 +73,20 @@ class KnownLog(Message):
     coordinator: Small
     edition: AnyName
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsRequest(Message):
+    """The question for what has changed in the coordinators' logs; ``known`` is what the job has."""
+
+    known: list[KnownLog] = field(default_factory=list)
+    protocol: int = PROTOCOL
+    consumer: str = ""
+
+
+def is_counted(topic: str) -> bool:
+    """Whether agents count the records of its logs. The metadata log gets a batch twice a second, and no group has offsets in it."""
+    return topic != METADATA_TOPIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +123,12 @@ class PositionsRequest(Message):
         return pa.Table.from_pylist([asdict(row) for row in self.rows], POSITIONS_ASKED)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupsRequest(Message):
-    """The question for what has changed in the coordinators' logs; ``known`` is what the job has."""
+class Following(StrEnum):
+    """How far an agent is with a coordinator's log."""
 
-    known: list[KnownLog] = field(default_factory=list)
-    protocol: int = PROTOCOL
-    consumer: str = ""
+    READ = "read"  # it is read from its first byte up to what the agent has published of it
+    READING = "reading"  # it is not read so far yet: nothing of it is sent
+    UNAVAILABLE = "unavailable"  # its log dir is, or it cannot be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """The messages of an answer about consumer groups: JSON that says what follows, and tables of Arrow. A message holds `MOST_ROWS` rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -15,6 +17,7 @@ MOST_ROWS = 65_536
 """The most rows of a table."""
 
 _TABLES = {"commits": COMMITS, "pending": PENDING, "groups": GROUPS}
+
 _HEADER = tuple(each.name for each in fields(GroupChanges) if each.name not in _TABLES)
 """What a `FollowedLog` says of changes."""
 
@@ -22,28 +25,22 @@ MESSAGE_BYTES = 8 << 20
 """Rows of more bytes are cut into several messages."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupsAnswer:
-    """An agent's answer about the coordinators' logs.
+def groups_messages(answers: Iterable[GroupChanges | FollowedLog], end: Callable[[], JournalEnd]) -> Iterator[bytes | pa.Buffer]:
+    """The messages of a `GroupsAnswer`, log by log. ``end`` is called when all of ``answers`` is taken."""
+    for each in answers:
+        if isinstance(each, FollowedLog):
+            yield each.encode()
+            continue
+        tables = [_cut(getattr(each, name)) for name in _TABLES]
+        header = FollowedLog(**{name: getattr(each, name) for name in _HEADER})
+        yield replace(header, commits=len(tables[0]), pending=len(tables[1]), groups=len(tables[2])).encode()
+        for parts in tables:
+            yield from map(table_message, parts)
+    yield end().encode()
 
-    ``changes``: of the logs that are read, also of those in which nothing has changed. ``others``: logs that the agent has and whose
-    commits it does not know now. ``journal``, ``seq``: what was read before any of the changes is published up to here.
-    """
 
-    journal: str
-    seq: int
-    changes: list[GroupChanges]
-    others: list[FollowedLog]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordsAnswer:
-    """The changes of `RECORDS` that lead to the version ``process``, ``number``; ``whole``: ``rows`` are all rows."""
-
-    process: str
-    number: int
-    whole: bool
-    rows: pa.Table
+def _cut(rows: pa.RecordBatch) -> list[pa.RecordBatch]:
+    return [rows.slice(begin, MOST_ROWS) for begin in range(0, rows.num_rows, MOST_ROWS)]
 
 
 def table_message(table: pa.RecordBatch | pa.Table) -> pa.Buffer:
@@ -64,32 +61,6 @@ def row_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Buffer]:
             yield table_message(batch)
 
 
-def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
-    """The table of a message, with the columns of ``schema`` by their names; others are dropped.
-
-    Raises:
-        AgentError: it is no table, or a column is missing.
-    """
-    try:
-        return cast_columns(read_stream(message), schema)
-    except (pa.ArrowException, KeyError) as error:
-        raise AgentError(f"its rows cannot be read ({error}): are job and agent of the same version?", "protocol") from error
-
-
-def groups_messages(answers: Iterable[GroupChanges | FollowedLog], end: Callable[[], JournalEnd]) -> Iterator[bytes | pa.Buffer]:
-    """The messages of a `GroupsAnswer`, log by log. ``end`` is called when all of ``answers`` is taken."""
-    for each in answers:
-        if isinstance(each, FollowedLog):
-            yield each.encode()
-            continue
-        tables = [_cut(getattr(each, name)) for name in _TABLES]
-        header = FollowedLog(**{name: getattr(each, name) for name in _HEADER})
-        yield replace(header, commits=len(tables[0]), pending=len(tables[1]), groups=len(tables[2])).encode()
-        for parts in tables:
-            yield from map(table_message, parts)
-    yield end().encode()
-
-
 def read_groups(messages: Iterator[pa.Buffer]) -> GroupsAnswer:
     """The answer that these messages are. Raises AgentError: they are none."""
     changes: list[GroupChanges] = []
@@ -108,6 +79,20 @@ def read_groups(messages: Iterator[pa.Buffer]) -> GroupsAnswer:
     raise AgentError("its answer about groups has no end", "protocol")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsAnswer:
+    """An agent's answer about the coordinators' logs.
+
+    ``changes``: of the logs that are read, also of those in which nothing has changed. ``others``: logs that the agent has and whose
+    commits it does not know now. ``journal``, ``seq``: what was read before any of the changes is published up to here.
+    """
+
+    journal: str
+    seq: int
+    changes: list[GroupChanges]
+    others: list[FollowedLog]
+
+
 def _is_end(message: bytes) -> bool:
     try:
         return "seq" in load(message)
@@ -121,6 +106,18 @@ def _joined(messages: Iterator[pa.Buffer], count: int, schema: pa.Schema) -> pa.
         raise AgentError("its answer about groups is cut off", "protocol")
     batches = pa.concat_tables(found).combine_chunks().to_batches() if found else []
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
+
+
+def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
+    """The table of a message, with the columns of ``schema`` by their names; others are dropped.
+
+    Raises:
+        AgentError: it is no table, or a column is missing.
+    """
+    try:
+        return cast_columns(read_stream(message), schema)
+    except (pa.ArrowException, KeyError) as error:
+        raise AgentError(f"its rows cannot be read ({error}): are job and agent of the same version?", "protocol") from error
 
 
 def records_messages(process: str, number: int, *, whole: bool, rows: pa.RecordBatch) -> Iterator[bytes | pa.Buffer]:
@@ -140,5 +137,11 @@ def read_records(messages: Sequence[pa.Buffer]) -> RecordsAnswer:
     return RecordsAnswer(process=header.process, number=header.number, whole=header.whole, rows=table)
 
 
-def _cut(rows: pa.RecordBatch) -> list[pa.RecordBatch]:
-    return [rows.slice(begin, MOST_ROWS) for begin in range(0, rows.num_rows, MOST_ROWS)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsAnswer:
+    """The changes of `RECORDS` that lead to the version ``process``, ``number``; ``whole``: ``rows`` are all rows."""
+
+    process: str
+    number: int
+    whole: bool
+    rows: pa.Table

@@ -130,14 +130,13 @@ class KeptHistory(Message):
     groups: KeptGroups = field(default_factory=KeptGroups)
 
 
-# --- what `segtail groups NAME --history --json` prints: what the coordinator's log still has of groups, record by record. Offsets are
-# Kafka's own, times are Unix milliseconds. In memory -1 means "not known" or "none"; in JSON that is null.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEvent(PublicMessage):
     """A record. ``event``: `commit`, `pending` (in a transaction), `aborted` (with that), `deleted` (an offset), `generation`, or `gone`
     (the group).
+
+    What `segtail groups NAME --history --json` prints: what the coordinator's log still has of groups, record by record. Offsets are
+    Kafka's own, times are Unix milliseconds. In memory -1 means "not known" or "none"; in JSON that is null.
 
     ``record_offset``: in the coordinator's log. ``at_ms``: of a commit by its coordinator, else when the record or its marker was written.
     ``topic``, ``partition``, ``committed``: of a commit; ``before``: what counted until then, -1 if nothing did. ``moved``: a

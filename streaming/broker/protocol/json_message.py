@@ -10,6 +10,11 @@ from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_typ
 from streaming.broker.protocol.json_values import MOST_VALUES, Reader, load, reader_of
 from streaming.errors import AgentError, quoted
 
+ASC, DESC = "asc", "desc"
+
+WIDE = 20
+"""Columns of this rank and above are left out by faces that wrap no cell."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -46,21 +51,6 @@ class Message:
         except ValueError as error:
             raise AgentError(f"not a message of kind {cls.__name__}: {quoted(data)} ({error})", "protocol") from error
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class PublicMessage(Message):
-    """A message for people and their tools: what a job serves below `/api/v1/`, and what commands print as JSON.
-
-    In memory -1 and "" stand for what is not known and what there is not. In JSON that is ``null``: of a field whose default is one of
-    them, and of a number in a list. A field without a default is always written as it is: a consumer group may be called "". All times
-    are Unix milliseconds and all durations are milliseconds; the names of both end with ``_ms``.
-    """
-
-    def fields(self) -> dict[str, object]:
-        """The message as JSON has it."""
-        kind: Any = type(self)
-        return {name: write(getattr(self, name)) for name, write in _writers(kind)}
 
 
 @cache
@@ -122,19 +112,28 @@ def _from_public(field: Field[Any], hint: Any, read: Reader) -> Reader:
     return read
 
 
-# --- how the fields of messages for people are written and in which columns of their lists: named where a field is declared. A field is one
-# line of its class: its type, which says its unit; its column, if tables have one; its default; and, behind it, what it means.
-# `docs.generators.api_reference` reads that for the JSON Schema; it goes on in the comments below.
+@dataclass(frozen=True, slots=True)
+class PublicMessage(Message):
+    """A message for people and their tools: what a job serves below `/api/v1/`, and what commands print as JSON.
 
+    In memory -1 and "" stand for what is not known and what there is not. In JSON that is ``null``: of a field whose default is one of
+    them, and of a number in a list. A field without a default is always written as it is: a consumer group may be called "". All times
+    are Unix milliseconds and all durations are milliseconds; the names of both end with ``_ms``.
+    """
 
-ASC, DESC = "asc", "desc"
-
-WIDE = 20
-"""Columns of this rank and above are left out by faces that wrap no cell."""
+    def fields(self) -> dict[str, object]:
+        """The message as JSON has it."""
+        kind: Any = type(self)
+        return {name: write(getattr(self, name)) for name, write in _writers(kind)}
 
 
 class Unit(Enum):
-    """What kind of value a field has: it decides how that is written, and in which column side."""
+    """What kind of value a field has: it decides how that is written, and in which column side.
+
+    How the fields of messages for people are written and in which columns of their lists: named where a field is declared. A field is
+    one line of its class: its type, which says its unit; its column, if tables have one; its default; and, behind it, what it means.
+    `docs.generators.api_reference` reads that for the JSON Schema; it goes on in the comments below.
+    """
 
     NAME = auto()
     WORD = auto()
@@ -161,20 +160,41 @@ class Unit(Enum):
 
 _NUMBERS = {Unit.ID, Unit.COUNT, Unit.RATIO, Unit.BYTES, Unit.BYTES_RATE, Unit.RATE, Unit.MOMENT, Unit.DURATION}
 
-Name = Annotated[str, Unit.NAME]
-Word = Annotated[str, Unit.WORD]
+
 Sentence = Annotated[str, Unit.SENTENCE]
+
+
 Names = Annotated[list[str], Unit.NAMES]
+
+
 Flag = Annotated[bool, Unit.FLAG]
-Id = Annotated[int, Unit.ID]
+
+
 Count = Annotated[int, Unit.COUNT]
+
+
 Ratio = Annotated[float, Unit.RATIO]
+
+
 Bytes = Annotated[int, Unit.BYTES]
+
+
 BytesRate = Annotated[float, Unit.BYTES_RATE]
+
+
 Rate = Annotated[float, Unit.RATE]
+
+
 Moment = Annotated[int, Unit.MOMENT]
+
+
 Duration = Annotated[int, Unit.DURATION]
+
+
 Curve = Annotated[list[float], Unit.CURVE]
+
+
+Name = Annotated[str, Unit.NAME]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +220,16 @@ class Heading:
 Partition = Annotated[Name, Heading("Partition", 1, ASC, "P", least=16)]
 """The topic of a row that is about a partition."""
 
+
+Id = Annotated[int, Unit.ID]
+
+
 Number = Annotated[Id, Heading(sort=ASC)]
 """Its number."""
+
+
+Word = Annotated[str, Unit.WORD]
+
 
 Verdict = Annotated[Word, Heading("Verdict", 2, ASC, "V", toned=True, least=8)]
 """What is worst about a row; in ascending order the worst come first."""

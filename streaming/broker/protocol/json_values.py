@@ -23,6 +23,25 @@ MOST_CHARACTERS = 64 << 10
 Reader = Callable[[Any], Any]
 """Takes a value of JSON and returns it as a field has it. Raises ValueError if it is none."""
 
+NAME_CHARACTERS = 1_000
+
+
+def reader_of(hint: Any, of_class: Callable[[Any], Reader]) -> Reader:
+    """The reader of values of a type. ``of_class``: that of a class which is none of JSON's own."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        bounds = next((each for each in arguments[1:] if isinstance(each, (Text, Whole))), None)
+        return reader_of(arguments[0], of_class) if bounds is None else bounds.read
+    if origin in (Union, UnionType):
+        (inner,) = (each for each in arguments if each is not NoneType)
+        return _optional(reader_of(inner, of_class))
+    if origin is list:
+        return _list(reader_of(arguments[0], of_class))
+    if origin is dict:
+        return _dict(*(reader_of(each, of_class) for each in arguments))
+    own = _OWN.get(hint)
+    return of_class(hint) if own is None else own
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -59,67 +78,6 @@ class Whole:
         return value
 
 
-NAME_CHARACTERS = 1_000
-
-NAME = Text(least=1, most=NAME_CHARACTERS)
-
-Name = Annotated[str, NAME]
-"""A name or an id that is kept with rows, in offsets and in states."""
-
-AnyName = Annotated[str, Text(most=NAME_CHARACTERS)]
-"""The same, or "" for none."""
-
-Packed = Annotated[str, Text(most=1 << 62)]
-"""Packed content, as large as a message may be."""
-
-Small = Annotated[int, Whole(-(1 << 31), (1 << 31) - 1)]
-"""An integer of 32 bits: the id of a broker, the number of a partition."""
-
-Natural = Annotated[int, Whole(least=-1)]
-"""A number from 0 on, or -1 for none."""
-
-
-def load(data: bytes, most: int = MOST_VALUES) -> Any:
-    """The value that is written as JSON. Raises ValueError: it is none, or has more than ``most`` values or too many levels."""
-    if sum(map(data.count, (b",", b"[", b"{"))) > most:  # before it is read: an empty list takes 20 times its two characters
-        raise ValueError(f"more than {most} values")
-    try:
-        return json.loads(data, parse_constant=_refuse)
-    except RecursionError as error:
-        raise ValueError("too many levels") from error
-
-
-def reader_of(hint: Any, of_class: Callable[[Any], Reader]) -> Reader:
-    """The reader of values of a type. ``of_class``: that of a class which is none of JSON's own."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        bounds = next((each for each in arguments[1:] if isinstance(each, (Text, Whole))), None)
-        return reader_of(arguments[0], of_class) if bounds is None else bounds.read
-    if origin in (Union, UnionType):
-        (inner,) = (each for each in arguments if each is not NoneType)
-        return _optional(reader_of(inner, of_class))
-    if origin is list:
-        return _list(reader_of(arguments[0], of_class))
-    if origin is dict:
-        return _dict(*(reader_of(each, of_class) for each in arguments))
-    own = _OWN.get(hint)
-    return of_class(hint) if own is None else own
-
-
-def _truth(value: Any) -> bool:
-    if type(value) is not bool:
-        raise ValueError(f"{quoted(value)} is neither true nor false")
-    return value
-
-
-def _number(value: Any) -> float:
-    if type(value) is int:
-        return float(_OWN[int](value))
-    if type(value) is not float or not isfinite(value):
-        raise ValueError(f"{quoted(value)} is no number")
-    return value
-
-
 def _optional(inner: Reader) -> Reader:
     return lambda value: None if value is None else inner(value)
 
@@ -142,8 +100,55 @@ def _dict(key: Reader, inner: Reader) -> Reader:
     return read
 
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number")
+def _truth(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"{quoted(value)} is neither true nor false")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) is int:
+        return float(_OWN[int](value))
+    if type(value) is not float or not isfinite(value):
+        raise ValueError(f"{quoted(value)} is no number")
+    return value
 
 
 _OWN: Mapping[Any, Reader] = {str: Text().read, int: Whole().read, bool: _truth, float: _number}
+
+
+NAME = Text(least=1, most=NAME_CHARACTERS)
+
+
+Name = Annotated[str, NAME]
+"""A name or an id that is kept with rows, in offsets and in states."""
+
+
+AnyName = Annotated[str, Text(most=NAME_CHARACTERS)]
+"""The same, or "" for none."""
+
+
+Packed = Annotated[str, Text(most=1 << 62)]
+"""Packed content, as large as a message may be."""
+
+
+Small = Annotated[int, Whole(-(1 << 31), (1 << 31) - 1)]
+"""An integer of 32 bits: the id of a broker, the number of a partition."""
+
+
+Natural = Annotated[int, Whole(least=-1)]
+"""A number from 0 on, or -1 for none."""
+
+
+def load(data: bytes, most: int = MOST_VALUES) -> Any:
+    """The value that is written as JSON. Raises ValueError: it is none, or has more than ``most`` values or too many levels."""
+    if sum(map(data.count, (b",", b"[", b"{"))) > most:  # before it is read: an empty list takes 20 times its two characters
+        raise ValueError(f"more than {most} values")
+    try:
+        return json.loads(data, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("too many levels") from error
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")

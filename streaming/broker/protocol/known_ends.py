@@ -31,21 +31,6 @@ _SCHEMA = pa.schema(
 )
 
 
-def pack(ends: Mapping[LogKey, KnownEnd]) -> str:
-    """The ends as text for a message; "" for none. A sender with more than `MOST_LOGS` leaves some out: of these it gets everything."""
-    if not ends:
-        return ""
-    rows = sorted((*key, *end) for key, end in ends.items())[:MOST_LOGS]
-    columns = [
-        pa.array(column, pa.string()).dictionary_encode() if each.type == _TEXT else pa.array(column, each.type)
-        for column, each in zip(zip(*rows, strict=True), _SCHEMA, strict=True)
-    ]
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, _SCHEMA) as writer:
-        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=_SCHEMA))
-    return f"{_VERSION}:{base64.b64encode(zlib.compress(memoryview(sink.getvalue()), _LEVEL)).decode()}"
-
-
 def unpack(packed: str) -> dict[LogKey, KnownEnd]:
     """The ends that `pack` has packed.
 
@@ -81,3 +66,18 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     if column.type != _TEXT:
         return list(column.to_pylist())
     return [text for chunk in column.chunks for text in map(chunk.dictionary.to_pylist().__getitem__, chunk.indices.to_pylist())]
+
+
+def pack(ends: Mapping[LogKey, KnownEnd]) -> str:
+    """The ends as text for a message; "" for none. A sender with more than `MOST_LOGS` leaves some out: of these it gets everything."""
+    if not ends:
+        return ""
+    rows = sorted((*key, *end) for key, end in ends.items())[:MOST_LOGS]
+    columns = [
+        pa.array(column, pa.string()).dictionary_encode() if each.type == _TEXT else pa.array(column, each.type)
+        for column, each in zip(zip(*rows, strict=True), _SCHEMA, strict=True)
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _SCHEMA) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=_SCHEMA))
+    return f"{_VERSION}:{base64.b64encode(zlib.compress(memoryview(sink.getvalue()), _LEVEL)).decode()}"

@@ -35,16 +35,6 @@ from streaming.broker.protocol.json_message import (
 )
 from streaming.broker.protocol.status_json import AnswerHead, Problem, SomeRows
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwayBroker(PublicMessage):
-    """A broker whose log dirs no process holds. What depends on the time is judged as of the page's, as by a broker that starts then."""
-
-    broker: int  # whose log dirs no process holds: it is stopped, or they are a copy
-    last_ms: int = -1  # its last sign of life: its files are as of then
-    ended_ms: int = -1  # by when its process had ended, `null` if it was not seen to end
-
-
 PARTITIONS_PATH = "/api/v1/partitions"
 """`PartitionPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
 
@@ -59,6 +49,123 @@ ALL_ROWS = 1 << 40
 
 DEFAULT_LIMIT, LARGEST_LIMIT = 50, 1000
 """The number of rows of a page: if ``limit`` is not given, and at most."""
+
+TOPICS_PATH = "/api/v1/topics"
+"""`TopicPage`, by ``?sort=FIELD&order=asc|desc&topic=NAME&filter=TEXT&offset=N&limit=N``."""
+
+ANSWERS = YES, NO, UNKNOWN = ("yes", "no", "unknown")
+"""Words for what may not be known."""
+
+NOT_YET = "not_yet"
+"""Of a use: it was never used, and is too young to be called unused."""
+
+MOST_READERS = 1000
+"""The most groups of one topic that are named: those in trouble first."""
+
+MOST_PROBLEMS = 100
+"""The most problems of one topic: the most severe."""
+
+BROKERS_PATH = "/api/v1/brokers"
+"""`BrokerPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
+
+COUNT_PATH = "/api/v1/count"
+"""`CountPage`, by ``?by=topic|partition&topic=NAME&filter=TEXT&offset=N&limit=N``."""
+
+BY_TOPIC, BY_PARTITION = BY = ("topic", "partition")
+
+MOST_SEGMENTS = 1000
+"""The most segments of one answer: the oldest half and the newest half of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow(PublicMessage):
+    """One topic, by its partitions, each by the replica that is shown for it."""
+
+    topic: Annotated[Name, Heading("Topic", 1, ASC, "T", least=16)]  # its name
+    partitions: Annotated[Count, Heading("Partitions", 3, DESC, "P")] = 0  # how many are shown
+    bytes_rate: Annotated[BytesRate, Heading("Bytes/s", 4, DESC, "B")] = -1.0  # of its partitions; `null` where it is not known of one
+    # of them
+    records_rate: Annotated[Rate, Heading("Records/s", 5, DESC, "E")] = -1.0  # likewise
+    size_bytes: Annotated[Bytes, Heading("Size", 6, DESC, "S")] = -1  # likewise
+    size_skew: Annotated[Ratio, Heading("Skew", 18, DESC, "K")] = -1.0  # bytes of its largest partition against the mean of all: 1 where
+    # all are alike; `null` where one is not seen
+    records_skew: Annotated[Ratio, Heading("Skew of records", 19, DESC, "W")] = -1.0  # likewise of data records, where they are counted
+    unread_offsets: Annotated[Count, Heading("Held back", 9, DESC, "H")] = -1  # likewise
+    open_transactions: Annotated[Count, Heading("Open", 12, DESC, "O")] = -1  # likewise
+    out_of_sync: Annotated[Count, Heading("Out of sync", 8, DESC, "U")] = -1  # replicas that are not in sync, of its partitions; `null`
+    # where it is not known of one of them
+    unread_more: Flag = False  # `unread_offsets` is a lower bound, as in `PartitionRow` of one of them
+    topics: Annotated[Count, Heading("Topics", WIDE + 9, rare=True)] = -1  # with `by_prefix`: how many begin with `topic`; of a topic
+    # `null`
+    replica_bytes: Annotated[Bytes, Heading("On all replicas", WIDE, DESC, "A")] = -1  # of all its replicas that are seen
+    replica_more: Flag = False  # that is a lower bound: others are not seen
+    growth_day: Annotated[Bytes, Heading("Growth a day", WIDE + 1, DESC, "R")] = -1  # appended a day, to one replica of each partition, by
+    # the times of its segments
+    partition_bytes: Annotated[Bytes, Heading("Bytes a partition", WIDE + 2, DESC, "I")] = -1  # the mean of its partitions
+    tiny: Annotated[Word, Heading(sort=ASC, choices=ANSWERS)] = ""  # whether it has several partitions, and their mean is below
+    # `tiny_bytes`: `yes`, `no` or `unknown`
+    batch_bytes: Annotated[Bytes, Heading("Mean batch", WIDE + 3, DESC, "N")] = -1  # of the batches that were counted: by a job since it
+    # watches, from log dirs those of active segments
+    codecs: Annotated[Names, Heading("Codecs", WIDE + 4)] = field(default_factory=list)  # of these batches, those with most bytes first
+    last_commit_ms: Annotated[Moment, Heading("Last commit", WIDE + 5, DESC, "C")] = -1  # the last one of any group, in any partition
+    readers: Annotated[Names, Heading("Read by", WIDE + 6, least=8)] = field(default_factory=list)  # groups in use with offsets in it, or
+    # that are assigned some of it
+    quiet_ms: Annotated[Moment, Heading("Quiet since", WIDE + 7, ASC, "Q")] = -1  # since when no client appended, and no commit is seen
+    used: Annotated[Word, Heading("Used", WIDE + 8, choices=(*ANSWERS, NOT_YET))] = ""  # whether a client appended or committed
+    # within `unused_ms`, or a group in use reads it: `yes`, `no`, `unknown`, or `not_yet` if it was made within that time and is empty
+    used_why: Sentence = ""  # why that is not known
+    advised: Annotated[Sentence, Heading("Advised", WIDE + 10, rare=True)] = ""  # of `segtail topics --advise`: a producer's setting,
+    # and what it saves
+    groups: Annotated[Count, Heading("Groups", 7, DESC, "G")] = -1  # consumer groups with committed offsets in it; `null` where no groups
+    # are read
+    last_append_ms: Annotated[Moment, Heading("Last append", 11, DESC, "L")] = -1  # the last one in any partition
+    oldest_record_ms: Annotated[Moment, Heading("Oldest record", 15, ASC, "D")] = -1  # the oldest one in any partition
+    next_deletion_ms: Annotated[Moment, Heading("Next deletion", 14, ASC, "X")] = -1  # the next one in any partition, as in `RetentionRow`
+    next_deletion_start_of: Id = -1  # as in `RetentionRow`, of the partition with the first such broker
+    next_deletion_by_size: Flag = False  # as in `RetentionRow`
+    cleanup_policy: Annotated[Word, Heading("Policy", 17)] = ""  # `delete`, `compact` or both
+    retention_limit_ms: Annotated[Duration, Heading("Time limit", 13, DESC, "M")] = -1  # the limit of its first partition, `null` for none
+    retention_limit_bytes: Annotated[Bytes, Heading("Size limit", 16, DESC, "Z")] = -1  # likewise
+    limits_assumed: Flag = False  # the limits are Kafka's defaults, because the real ones are not known
+    rates: Annotated[Curve, Heading("Last hour", 10)] = field(default_factory=list)  # as in `PartitionRow`, summed; `null` in it is a
+    # minute of which no partition has a number
+    kind: Verdict = ""  # the worst problem of its partitions: a `kind` of `Problem`
+    severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
+    since_ms: Moment = -1  # since when it is so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicReader(PublicMessage):
+    """A consumer group that reads a topic."""
+
+    group: Annotated[Name, Heading("Group", 1)]  # which has committed offsets there
+    partitions: Annotated[Count, Heading("Partitions", 5)] = 0  # in how many partitions
+    lag_records: Annotated[Count, Heading("Records left", 3)] = -1  # what it has left there, in records by its isolation; `null` where a
+    # part of it is not known
+    lag_offsets: Annotated[Count, Heading("Offsets", 4)] = -1  # likewise in offsets
+    verdict: Verdict = ""  # the worst about these partitions, as in `GroupPartition`
+    severity: Word = ""  # likewise
+    since_ms: Moment = -1  # likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDetail(PublicMessage):
+    """One topic, its problems and those of its partitions, and who reads it."""
+
+    at_ms: int  # as of when
+    row: TopicRow  # a `TopicRow`
+    problems: list[Problem] = field(default_factory=list)  # list of `Problem`: those that name it, and their roots, the most severe first
+    readers: list[TopicReader] | None = None  # list of `TopicReader`, the worst first; `null` where no groups are read
+    more_readers: int = 0  # so many are left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwayBroker(PublicMessage):
+    """A broker whose log dirs no process holds. What depends on the time is judged as of the page's, as by a broker that starts then."""
+
+    broker: int  # whose log dirs no process holds: it is stopped, or they are a copy
+    last_ms: int = -1  # its last sign of life: its files are as of then
+    ended_ms: int = -1  # by when its process had ended, `null` if it was not seen to end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +213,22 @@ class PartitionRow(PublicMessage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage(SomeRows):
+    """Some rows, sorted."""
+
+    sort: str  # the field that they are sorted by
+    order: str  # `asc` or `desc`; what is not known comes last in either
+    away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionPage(ListPage):
+    """Partitions."""
+
+    rows: list[PartitionRow]  # list of `PartitionRow`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionRow(PublicMessage):
     """One open transaction in one partition."""
 
@@ -139,6 +262,18 @@ class TransactionRow(PublicMessage):
     kind: Word = ""  # of the transaction: a `kind` of `Problem`
     severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
     since_ms: Moment = -1  # since when it is so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionPage(ListPage):
+    """Open transactions."""
+
+    rows: list[TransactionRow]  # list of `TransactionRow`: what is open for longer than `late_after`
+    omitted: int = 0  # so many are not listed, because of `late_limit`
+    late_after_ms: int = -1  # those that are open for longer are listed: `late_after`, `null` if every open transaction is
+    young: int = 0  # how many others are open
+    aborting: list[str] = field(default_factory=list)  # clients that abort most of their transactions, in sentences; only a job has watched
+    # them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,54 +339,10 @@ class RetentionRow(PublicMessage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListPage(SomeRows):
-    """Some rows, sorted."""
-
-    sort: str  # the field that they are sorted by
-    order: str  # `asc` or `desc`; what is not known comes last in either
-    away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionPage(ListPage):
-    """Partitions."""
-
-    rows: list[PartitionRow]  # list of `PartitionRow`
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionPage(ListPage):
-    """Open transactions."""
-
-    rows: list[TransactionRow]  # list of `TransactionRow`: what is open for longer than `late_after`
-    omitted: int = 0  # so many are not listed, because of `late_limit`
-    late_after_ms: int = -1  # those that are open for longer are listed: `late_after`, `null` if every open transaction is
-    young: int = 0  # how many others are open
-    aborting: list[str] = field(default_factory=list)  # clients that abort most of their transactions, in sentences; only a job has watched
-    # them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPage(ListPage):
     """What is kept of partitions."""
 
     rows: list[RetentionRow]  # list of `RetentionRow`
-
-
-TOPICS_PATH = "/api/v1/topics"
-"""`TopicPage`, by ``?sort=FIELD&order=asc|desc&topic=NAME&filter=TEXT&offset=N&limit=N``."""
-
-ANSWERS = YES, NO, UNKNOWN = ("yes", "no", "unknown")
-"""Words for what may not be known."""
-
-NOT_YET = "not_yet"
-"""Of a use: it was never used, and is too young to be called unused."""
-
-MOST_READERS = 1000
-"""The most groups of one topic that are named: those in trouble first."""
-
-MOST_PROBLEMS = 100
-"""The most problems of one topic: the most severe."""
 
 
 def path_of_topic(topic: str) -> str:
@@ -260,97 +351,11 @@ def path_of_topic(topic: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRow(PublicMessage):
-    """One topic, by its partitions, each by the replica that is shown for it."""
-
-    topic: Annotated[Name, Heading("Topic", 1, ASC, "T", least=16)]  # its name
-    partitions: Annotated[Count, Heading("Partitions", 3, DESC, "P")] = 0  # how many are shown
-    bytes_rate: Annotated[BytesRate, Heading("Bytes/s", 4, DESC, "B")] = -1.0  # of its partitions; `null` where it is not known of one
-    # of them
-    records_rate: Annotated[Rate, Heading("Records/s", 5, DESC, "E")] = -1.0  # likewise
-    size_bytes: Annotated[Bytes, Heading("Size", 6, DESC, "S")] = -1  # likewise
-    size_skew: Annotated[Ratio, Heading("Skew", 18, DESC, "K")] = -1.0  # bytes of its largest partition against the mean of all: 1 where
-    # all are alike; `null` where one is not seen
-    records_skew: Annotated[Ratio, Heading("Skew of records", 19, DESC, "W")] = -1.0  # likewise of data records, where they are counted
-    unread_offsets: Annotated[Count, Heading("Held back", 9, DESC, "H")] = -1  # likewise
-    open_transactions: Annotated[Count, Heading("Open", 12, DESC, "O")] = -1  # likewise
-    out_of_sync: Annotated[Count, Heading("Out of sync", 8, DESC, "U")] = -1  # replicas that are not in sync, of its partitions; `null`
-    # where it is not known of one of them
-    unread_more: Flag = False  # `unread_offsets` is a lower bound, as in `PartitionRow` of one of them
-    topics: Annotated[Count, Heading("Topics", WIDE + 9, rare=True)] = -1  # with `by_prefix`: how many begin with `topic`; of a topic
-    # `null`
-    replica_bytes: Annotated[Bytes, Heading("On all replicas", WIDE, DESC, "A")] = -1  # of all its replicas that are seen
-    replica_more: Flag = False  # that is a lower bound: others are not seen
-    growth_day: Annotated[Bytes, Heading("Growth a day", WIDE + 1, DESC, "R")] = -1  # appended a day, to one replica of each partition, by
-    # the times of its segments
-    partition_bytes: Annotated[Bytes, Heading("Bytes a partition", WIDE + 2, DESC, "I")] = -1  # the mean of its partitions
-    tiny: Annotated[Word, Heading(sort=ASC, choices=ANSWERS)] = ""  # whether it has several partitions, and their mean is below
-    # `tiny_bytes`: `yes`, `no` or `unknown`
-    batch_bytes: Annotated[Bytes, Heading("Mean batch", WIDE + 3, DESC, "N")] = -1  # of the batches that were counted: by a job since it
-    # watches, from log dirs those of active segments
-    codecs: Annotated[Names, Heading("Codecs", WIDE + 4)] = field(default_factory=list)  # of these batches, those with most bytes first
-    last_commit_ms: Annotated[Moment, Heading("Last commit", WIDE + 5, DESC, "C")] = -1  # the last one of any group, in any partition
-    readers: Annotated[Names, Heading("Read by", WIDE + 6, least=8)] = field(default_factory=list)  # groups in use with offsets in it, or
-    # that are assigned some of it
-    quiet_ms: Annotated[Moment, Heading("Quiet since", WIDE + 7, ASC, "Q")] = -1  # since when no client appended, and no commit is seen
-    used: Annotated[Word, Heading("Used", WIDE + 8, choices=(*ANSWERS, NOT_YET))] = ""  # whether a client appended or committed
-    # within `unused_ms`, or a group in use reads it: `yes`, `no`, `unknown`, or `not_yet` if it was made within that time and is empty
-    used_why: Sentence = ""  # why that is not known
-    advised: Annotated[Sentence, Heading("Advised", WIDE + 10, rare=True)] = ""  # of `segtail topics --advise`: a producer's setting,
-    # and what it saves
-    groups: Annotated[Count, Heading("Groups", 7, DESC, "G")] = -1  # consumer groups with committed offsets in it; `null` where no groups
-    # are read
-    last_append_ms: Annotated[Moment, Heading("Last append", 11, DESC, "L")] = -1  # the last one in any partition
-    oldest_record_ms: Annotated[Moment, Heading("Oldest record", 15, ASC, "D")] = -1  # the oldest one in any partition
-    next_deletion_ms: Annotated[Moment, Heading("Next deletion", 14, ASC, "X")] = -1  # the next one in any partition, as in `RetentionRow`
-    next_deletion_start_of: Id = -1  # as in `RetentionRow`, of the partition with the first such broker
-    next_deletion_by_size: Flag = False  # as in `RetentionRow`
-    cleanup_policy: Annotated[Word, Heading("Policy", 17)] = ""  # `delete`, `compact` or both
-    retention_limit_ms: Annotated[Duration, Heading("Time limit", 13, DESC, "M")] = -1  # the limit of its first partition, `null` for none
-    retention_limit_bytes: Annotated[Bytes, Heading("Size limit", 16, DESC, "Z")] = -1  # likewise
-    limits_assumed: Flag = False  # the limits are Kafka's defaults, because the real ones are not known
-    rates: Annotated[Curve, Heading("Last hour", 10)] = field(default_factory=list)  # as in `PartitionRow`, summed; `null` in it is a
-    # minute of which no partition has a number
-    kind: Verdict = ""  # the worst problem of its partitions: a `kind` of `Problem`
-    severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
-    since_ms: Moment = -1  # since when it is so
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPage(ListPage):
     """Topics."""
 
     rows: list[TopicRow]  # list of `TopicRow`
     commits_from_ms: Moment = -1  # since when each commit is seen: 0 for all that there ever were; `null` if that is not known
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicReader(PublicMessage):
-    """A consumer group that reads a topic."""
-
-    group: Annotated[Name, Heading("Group", 1)]  # which has committed offsets there
-    partitions: Annotated[Count, Heading("Partitions", 5)] = 0  # in how many partitions
-    lag_records: Annotated[Count, Heading("Records left", 3)] = -1  # what it has left there, in records by its isolation; `null` where a
-    # part of it is not known
-    lag_offsets: Annotated[Count, Heading("Offsets", 4)] = -1  # likewise in offsets
-    verdict: Verdict = ""  # the worst about these partitions, as in `GroupPartition`
-    severity: Word = ""  # likewise
-    since_ms: Moment = -1  # likewise
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicDetail(PublicMessage):
-    """One topic, its problems and those of its partitions, and who reads it."""
-
-    at_ms: int  # as of when
-    row: TopicRow  # a `TopicRow`
-    problems: list[Problem] = field(default_factory=list)  # list of `Problem`: those that name it, and their roots, the most severe first
-    readers: list[TopicReader] | None = None  # list of `TopicReader`, the worst first; `null` where no groups are read
-    more_readers: int = 0  # so many are left out
-
-
-BROKERS_PATH = "/api/v1/brokers"
-"""`BrokerPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,12 +389,6 @@ class BrokerPage(ListPage):
     """Brokers."""
 
     rows: list[BrokerRow]  # list of `BrokerRow`
-
-
-COUNT_PATH = "/api/v1/count"
-"""`CountPage`, by ``?by=topic|partition&topic=NAME&filter=TEXT&offset=N&limit=N``."""
-
-BY_TOPIC, BY_PARTITION = BY = ("topic", "partition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -430,10 +429,6 @@ class CountPage(AnswerHead):
     offset: int  # likewise
     rows: list[CountRow]  # list of `CountRow`, by their names
     away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
-
-
-MOST_SEGMENTS = 1000
-"""The most segments of one answer: the oldest half and the newest half of them."""
 
 
 def path_of_partition(topic: str, partition: int) -> str:

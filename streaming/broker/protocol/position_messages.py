@@ -22,6 +22,20 @@ SKIPPED, TRUNCATED, GONE = "skipped", "truncated", "gone"
 """What is missing: bytes that were never read, what was read and is cut off, or a whole log that was read."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BetweenRequest(Message):
+    """Asks what lies between two positions of each of these logs. One that ``before`` lacks begins at the ``begin`` in ``to``.
+
+    ``excerpt_bytes``: excerpts are cut at multiples of it.
+    """
+
+    broker: Small
+    before: Packed
+    to: Packed
+    excerpt_bytes: int
+    protocol: int = PROTOCOL
+
+
 @dataclass(frozen=True, slots=True)
 class Selected(Message):
     """A `streaming.broker.protocol.consumer_messages.Selection`, as it is sent."""
@@ -75,20 +89,6 @@ class Reached(Message):
     available: Packed
     matched: int
     away: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BetweenRequest(Message):
-    """Asks what lies between two positions of each of these logs. One that ``before`` lacks begins at the ``begin`` in ``to``.
-
-    ``excerpt_bytes``: excerpts are cut at multiples of it.
-    """
-
-    broker: Small
-    before: Packed
-    to: Packed
-    excerpt_bytes: int
-    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,78 @@ from streaming.broker.protocol.json_message import (
     Word,
 )
 
+PROBLEMS_PATH = "/api/v1/problems"
+"""`ProblemPage`, by ``?severity=WORD&filter=TEXT&offset=N&limit=N``."""
+
+CRITICAL, WARNING, INFO = "critical", "warning", "info"
+
+SEVERITIES = (CRITICAL, WARNING, INFO)
+"""The severities, the highest first."""
+
+STATUS_PATH = "/api/v1/status"
+"""`Status`."""
+
+EVENTS_PATH = "/api/v1/events"
+"""`EventPage`, by ``?topic=NAME&admin=true&since_ms=MS&filter=TEXT&offset=N&limit=N``. ``admin``: only what the metadata log has."""
+
+COST_PATH = "/api/v1/cost"
+"""`Cost`."""
+
+MOST_TOPICS = 100
+"""The most topics of one answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentState(PublicMessage):
+    """One agent. ``problems`` are words of `streaming.broker.protocol.agent_calls.Reason`."""
+
+    name: str  # its name
+    up: bool  # it answers
+    brokers: list[int] = field(default_factory=list)  # those whose log dirs it watches
+    behind_bytes: int = -1  # what it has published and the numbers do not hold yet
+    behind_ms: int = -1  # for how long the oldest of that has waited
+    problems: list[str] = field(default_factory=list)  # words for what keeps it away, or needs an operator
+    explanation: str = ""  # a sentence about the first of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStart(PublicMessage):
+    """How far a job that starts is. ``step``: a `streaming.cluster.view.taillag.StartStep`."""
+
+    step: str  # `agents`: none has answered; `spark`: Spark starts; `reading`: agents read their disks; `counting`: that becomes numbers
+    what: str  # a sentence: the step, and how far it is
+    done_bytes: int = -1  # bytes of logs in this step that are read or counted
+    all_bytes: int = -1  # bytes that there are to read or to count
+    left_ms: int = -1  # for so long it goes on, at the rate so far
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status(PublicMessage):
+    """The status. ``verdict`` and ``freshness`` are the first two lines of ``segtail top`` and of the page."""
+
+    at_ms: int  # as in `ProblemPage`
+    version: str  # of segtail
+    ready: bool  # everything that was on the disks at the start is in the numbers
+    verdict: str  # a sentence: what is wrong, all in all; until the job is ready, how far its start is
+    freshness: str  # a sentence: up to when what is known is whole
+    severity: str = ""  # of the most severe incident, `null` for none
+    critical: int = 0  # how many incidents are so, as in `ProblemPage`
+    warning: int = 0  # likewise
+    info: int = 0  # likewise
+    newest_ms: int = -1  # everything up to then is in the numbers, of all agents that are up
+    agents: list[AgentState] = field(default_factory=list)  # list of `AgentState`, those that are down first
+    omitted_agents: int = 0  # so many are left out
+    partitions: int = 0  # those of which a replica is shown
+    logs: int = 0  # replicas that are watched
+    started_ms: int = -1  # when the job began
+    cluster_id: str = ""  # of the Kafka cluster
+    redacted: bool = False  # names of groups and transactional ids are not the ones that Kafka knows
+    doubts: list[str] = field(default_factory=list)  # what cannot be told, in sentences: something may be wrong there that is nowhere else
+    url: str = ""  # where people reach the page, `null` if that is not known
+    start: JobStart | None = None  # a `JobStart` until then, `null` afterwards
+    not_current: str = ""  # a sentence: why nothing of all this is current, `null` if something is
+    live: bool = True  # a job watches; `false` if log dirs were read, whose brokers may be away
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerHead(PublicMessage):
@@ -38,15 +110,6 @@ class SomeRows(AnswerHead):
     total: int  # all rows
     matched: int  # those that were asked for
     offset: int  # the place of the first one here among these
-
-
-PROBLEMS_PATH = "/api/v1/problems"
-"""`ProblemPage`, by ``?severity=WORD&filter=TEXT&offset=N&limit=N``."""
-
-CRITICAL, WARNING, INFO = "critical", "warning", "info"
-
-SEVERITIES = (CRITICAL, WARNING, INFO)
-"""The severities, the highest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,66 +180,6 @@ class ProblemPage(SomeRows):
     info: int = 0  # likewise
 
 
-STATUS_PATH = "/api/v1/status"
-"""`Status`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentState(PublicMessage):
-    """One agent. ``problems`` are words of `streaming.broker.protocol.agent_calls.Reason`."""
-
-    name: str  # its name
-    up: bool  # it answers
-    brokers: list[int] = field(default_factory=list)  # those whose log dirs it watches
-    behind_bytes: int = -1  # what it has published and the numbers do not hold yet
-    behind_ms: int = -1  # for how long the oldest of that has waited
-    problems: list[str] = field(default_factory=list)  # words for what keeps it away, or needs an operator
-    explanation: str = ""  # a sentence about the first of them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobStart(PublicMessage):
-    """How far a job that starts is. ``step``: a `streaming.cluster.view.taillag.StartStep`."""
-
-    step: str  # `agents`: none has answered; `spark`: Spark starts; `reading`: agents read their disks; `counting`: that becomes numbers
-    what: str  # a sentence: the step, and how far it is
-    done_bytes: int = -1  # bytes of logs in this step that are read or counted
-    all_bytes: int = -1  # bytes that there are to read or to count
-    left_ms: int = -1  # for so long it goes on, at the rate so far
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status(PublicMessage):
-    """The status. ``verdict`` and ``freshness`` are the first two lines of ``segtail top`` and of the page."""
-
-    at_ms: int  # as in `ProblemPage`
-    version: str  # of segtail
-    ready: bool  # everything that was on the disks at the start is in the numbers
-    verdict: str  # a sentence: what is wrong, all in all; until the job is ready, how far its start is
-    freshness: str  # a sentence: up to when what is known is whole
-    severity: str = ""  # of the most severe incident, `null` for none
-    critical: int = 0  # how many incidents are so, as in `ProblemPage`
-    warning: int = 0  # likewise
-    info: int = 0  # likewise
-    newest_ms: int = -1  # everything up to then is in the numbers, of all agents that are up
-    agents: list[AgentState] = field(default_factory=list)  # list of `AgentState`, those that are down first
-    omitted_agents: int = 0  # so many are left out
-    partitions: int = 0  # those of which a replica is shown
-    logs: int = 0  # replicas that are watched
-    started_ms: int = -1  # when the job began
-    cluster_id: str = ""  # of the Kafka cluster
-    redacted: bool = False  # names of groups and transactional ids are not the ones that Kafka knows
-    doubts: list[str] = field(default_factory=list)  # what cannot be told, in sentences: something may be wrong there that is nowhere else
-    url: str = ""  # where people reach the page, `null` if that is not known
-    start: JobStart | None = None  # a `JobStart` until then, `null` afterwards
-    not_current: str = ""  # a sentence: why nothing of all this is current, `null` if something is
-    live: bool = True  # a job watches; `false` if log dirs were read, whose brokers may be away
-
-
-EVENTS_PATH = "/api/v1/events"
-"""`EventPage`, by ``?topic=NAME&admin=true&since_ms=MS&filter=TEXT&offset=N&limit=N``. ``admin``: only what the metadata log has."""
-
-
 class EventKind(StrEnum):
     """What has changed, besides what admins did (`streaming.kafka.formats.admin_changes.ChangeKind`)."""
 
@@ -229,13 +232,6 @@ class EventPage(SomeRows):
     admin_since_ms: int = -1  # likewise of what admins did, `null` if that is not known, or is everything
     admin_since_offset: int = -1  # the offset of the metadata log from which on that is known, 0 for everything, `null` if nothing is
     admin_until_ms: int = -1  # when the copy of the metadata log that was read last grew, `null` if that is not known
-
-
-COST_PATH = "/api/v1/cost"
-"""`Cost`."""
-
-MOST_TOPICS = 100
-"""The most topics of one answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

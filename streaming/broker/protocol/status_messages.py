@@ -10,167 +10,17 @@ from streaming.broker.protocol.json_values import AnyName, Name, Natural, Packed
 from streaming.broker.protocol.versions import PROTOCOL
 from streaming.rules.broker_process import LockState, ProcessState
 
-
-@dataclass(frozen=True, slots=True)
-class CorruptBatch(Message):
-    """A damaged position in a closed segment: its file, the byte, the offset in its header, and what is wrong with it."""
-
-    topic: str
-    partition: Small
-    path: str
-    position: int
-    offset: int
-    fault: str
-
-
-@dataclass(frozen=True, slots=True)
-class CorruptLog(Message):
-    """How many damaged positions the scrub has found in the closed segments of a log."""
-
-    topic: str
-    partition: Small
-    batches: int
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadableFile(Message):
-    """A file or directory that the scrub could not read, and why."""
-
-    path: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScrubStatus(Message):
-    """The scrub of one log dir. Times are Unix milliseconds, -1 never.
-
-    ``began_ms``, ``ended_ms``: when the last pass began, and when a pass last ended. ``logs``, ``logs_checked``: how many logs the pass has
-    to check and has checked, 0 and 0 between the passes of two processes. ``checked``: bytes, in all passes. ``corrupt``, ``unreadable``:
-    the damaged positions and the unreadable files that are known now; the first of them are named. ``waits_at``: the file in which a call
-    has not returned for ``waits_seconds``, "" if there is none.
-    """
-
-    broker: Small
-    log_dir: str
-    began_ms: int
-    ended_ms: int
-    logs: int
-    logs_checked: int
-    checked: int
-    corrupt: int
-    unreadable: int
-    waits_at: str = ""
-    waits_seconds: float = 0.0
-    corrupt_batches: list[CorruptBatch] = field(default_factory=list)
-    corrupt_logs: list[CorruptLog] = field(default_factory=list)
-    unreadable_files: list[UnreadableFile] = field(default_factory=list)
-
-
 LockName = Annotated[str, Text(form="|".join(LockState))]
 """One of `streaming.rules.broker_process.LockState`."""
 
 ProcessName = Annotated[str, Text(form="|".join(ProcessState))]
 """One of `streaming.rules.broker_process.ProcessState`."""
 
+OfBroker = Annotated[str, Text(form=r"(?s)-?[0-9]{1,9}:.*")]
+"""The id of a broker, a colon, and a name."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogDirStatus(Message):
-    """A whole log dir; sizes in bytes, -1 where they are not known.
-
-    ``broker``: -1 if the log dir was never readable and its broker is not known. ``up``: it can be read; ``problem``: why it cannot.
-    ``registered``: the registration of its broker lists its directory.id, None if that is not known. ``checkpoint_ms``: when
-    ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: it has a replica, so that a running broker
-    writes that file. ``free``, ``capacity``: of its file system, ``device`` the number of that on its host. ``lock``: whether a process
-    holds the lock of the log dir. The other fields are the sizes of everything besides segments of live
-    logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and ``-future``, indexes and other small files
-    of live logs, and the metadata log.
-
-    ``recovery_logs``, ``recovery_bytes``: what a start after a crash reads, without the metadata log, which every start reads; 0 after a
-    clean shutdown, which ``clean`` tells from logs without
-    records. ``not_fsynced_bytes``: the most that may be in the page cache alone. ``recovery_rate``: bytes a second of the last
-    recovery that the agent saw. ``recovery_threads``: ``num.recovery.threads.per.data.dir``. While a broker starts, ``recovering_logs`` and
-    ``recovering_bytes`` are what is left of its logs, and ``recovering`` names some that are being read.
-
-    ``stray_only``: strays of live topics with records that no replica in sync has, as far as the agent sees. ``unnamed``: logs without
-    ``partition.metadata``, which the next start of the broker makes strays. ``set_aside``: the names of some directories of both.
-    """
-
-    broker: Small
-    log_dir: str
-    up: bool
-    registered: bool | None
-    checkpoint_ms: int
-    free: int
-    capacity: int
-    deleted: int
-    delete: int
-    stray: int
-    future: int
-    index: int
-    metadata: int
-    problem: str = ""
-    hosts: bool = True
-    device: int = -1
-    lock: LockName = LockState.UNKNOWN
-    recovery_logs: int = -1
-    recovery_bytes: int = -1
-    not_fsynced_bytes: int = -1
-    recovery_rate: float = -1.0
-    recovery_threads: int = -1
-    clean: bool = False
-    recovering_logs: int = -1
-    recovering_bytes: int = -1
-    recovering: list[AnyName] = field(default_factory=list)
-    stray_only: int = 0
-    unnamed: int = 0
-    set_aside: list[AnyName] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class BlockedFile(Message):
-    """A file or directory at ``path`` in which a call has not returned for so many seconds. Its log dir is not used until it returns."""
-
-    broker: Small
-    log_dir: str
-    path: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingCommits(Message):
-    """A transaction that is open in a log of ``__consumer_offsets``.
-
-    In an answer, ``groups`` are those with offsets that wait for it, redacted where needed; ``more``: there may be others.
-    """
-
-    broker: Small
-    topic: str
-    partition: Small
-    topic_id: AnyName
-    producer_id: int
-    first_offset: int
-    groups: list[str] = field(default_factory=list)
-    more: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogVersion(Message):
-    """A version of the catalog in one process of an agent (`streaming.common.catalog.Version`)."""
-
-    process: AnyName
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogPart(Message):
-    """The changes of an agent's catalog up to ``version``.
-
-    ``changes``: packed by `streaming.common.catalog.Changes.pack`; ``whole``: they are the whole catalog.
-    """
-
-    version: CatalogVersion
-    whole: bool
-    changes: Packed
+MOST_UNREADABLE = 1_000
+"""The most unreadable logs that are told with their files and reasons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +91,177 @@ class BrokerStatus(Message):
         return replace(self, counts=chosen(self.counts_name, self.counts), changes=chosen(self.changes_name, self.changes))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCommits(Message):
+    """A transaction that is open in a log of ``__consumer_offsets``.
+
+    In an answer, ``groups`` are those with offsets that wait for it, redacted where needed; ``more``: there may be others.
+    """
+
+    broker: Small
+    topic: str
+    partition: Small
+    topic_id: AnyName
+    producer_id: int
+    first_offset: int
+    groups: list[str] = field(default_factory=list)
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogVersion(Message):
+    """A version of the catalog in one process of an agent (`streaming.common.catalog.Version`)."""
+
+    process: AnyName
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRequest(Message):
+    """A request for the status.
+
+    ``counts``: names of `PartitionCounts` that the job already has. ``pending``: the transactions whose waiting groups it requests.
+    ``catalog``: whether it requests the catalog, as far as that has changed since the versions in ``catalogs``, which it has.
+    ``consumer``: who asks, "" for one without an id.
+    """
+
+    counts: list[str] = field(default_factory=list)
+    pending: list[PendingCommits] = field(default_factory=list)
+    catalog: bool = False
+    catalogs: list[CatalogVersion] = field(default_factory=list)
+    consumer: AnyName = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptBatch(Message):
+    """A damaged position in a closed segment: its file, the byte, the offset in its header, and what is wrong with it."""
+
+    topic: str
+    partition: Small
+    path: str
+    position: int
+    offset: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptLog(Message):
+    """How many damaged positions the scrub has found in the closed segments of a log."""
+
+    topic: str
+    partition: Small
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableFile(Message):
+    """A file or directory that the scrub could not read, and why."""
+
+    path: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrubStatus(Message):
+    """The scrub of one log dir. Times are Unix milliseconds, -1 never.
+
+    ``began_ms``, ``ended_ms``: when the last pass began, and when a pass last ended. ``logs``, ``logs_checked``: how many logs the pass has
+    to check and has checked, 0 and 0 between the passes of two processes. ``checked``: bytes, in all passes. ``corrupt``, ``unreadable``:
+    the damaged positions and the unreadable files that are known now; the first of them are named. ``waits_at``: the file in which a call
+    has not returned for ``waits_seconds``, "" if there is none.
+    """
+
+    broker: Small
+    log_dir: str
+    began_ms: int
+    ended_ms: int
+    logs: int
+    logs_checked: int
+    checked: int
+    corrupt: int
+    unreadable: int
+    waits_at: str = ""
+    waits_seconds: float = 0.0
+    corrupt_batches: list[CorruptBatch] = field(default_factory=list)
+    corrupt_logs: list[CorruptLog] = field(default_factory=list)
+    unreadable_files: list[UnreadableFile] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirStatus(Message):
+    """A whole log dir; sizes in bytes, -1 where they are not known.
+
+    ``broker``: -1 if the log dir was never readable and its broker is not known. ``up``: it can be read; ``problem``: why it cannot.
+    ``registered``: the registration of its broker lists its directory.id, None if that is not known. ``checkpoint_ms``: when
+    ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: it has a replica, so that a running broker
+    writes that file. ``free``, ``capacity``: of its file system, ``device`` the number of that on its host. ``lock``: whether a process
+    holds the lock of the log dir. The other fields are the sizes of everything besides segments of live
+    logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and ``-future``, indexes and other small files
+    of live logs, and the metadata log.
+
+    ``recovery_logs``, ``recovery_bytes``: what a start after a crash reads, without the metadata log, which every start reads; 0 after a
+    clean shutdown, which ``clean`` tells from logs without
+    records. ``not_fsynced_bytes``: the most that may be in the page cache alone. ``recovery_rate``: bytes a second of the last
+    recovery that the agent saw. ``recovery_threads``: ``num.recovery.threads.per.data.dir``. While a broker starts, ``recovering_logs`` and
+    ``recovering_bytes`` are what is left of its logs, and ``recovering`` names some that are being read.
+
+    ``stray_only``: strays of live topics with records that no replica in sync has, as far as the agent sees. ``unnamed``: logs without
+    ``partition.metadata``, which the next start of the broker makes strays. ``set_aside``: the names of some directories of both.
+    """
+
+    broker: Small
+    log_dir: str
+    up: bool
+    registered: bool | None
+    checkpoint_ms: int
+    free: int
+    capacity: int
+    deleted: int
+    delete: int
+    stray: int
+    future: int
+    index: int
+    metadata: int
+    problem: str = ""
+    hosts: bool = True
+    device: int = -1
+    lock: LockName = LockState.UNKNOWN
+    recovery_logs: int = -1
+    recovery_bytes: int = -1
+    not_fsynced_bytes: int = -1
+    recovery_rate: float = -1.0
+    recovery_threads: int = -1
+    clean: bool = False
+    recovering_logs: int = -1
+    recovering_bytes: int = -1
+    recovering: list[AnyName] = field(default_factory=list)
+    stray_only: int = 0
+    unnamed: int = 0
+    set_aside: list[AnyName] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedFile(Message):
+    """A file or directory at ``path`` in which a call has not returned for so many seconds. Its log dir is not used until it returns."""
+
+    broker: Small
+    log_dir: str
+    path: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogPart(Message):
+    """The changes of an agent's catalog up to ``version``.
+
+    ``changes``: packed by `streaming.common.catalog.Changes.pack`; ``whole``: they are the whole catalog.
+    """
+
+    version: CatalogVersion
+    whole: bool
+    changes: Packed
+
+
 @dataclass(frozen=True, slots=True)
 class UnreadableLog(Message):
     """A log that could not be read at the last attempt: the file or directory, and why."""
@@ -269,29 +290,6 @@ class UnreadableLogs(Message):
     broker: Small
     logs: int
     topics: list[UnreadableTopic] = field(default_factory=list)
-
-
-OfBroker = Annotated[str, Text(form=r"(?s)-?[0-9]{1,9}:.*")]
-"""The id of a broker, a colon, and a name."""
-
-MOST_UNREADABLE = 1_000
-"""The most unreadable logs that are told with their files and reasons."""
-
-
-@dataclass(frozen=True, slots=True)
-class StatusRequest(Message):
-    """A request for the status.
-
-    ``counts``: names of `PartitionCounts` that the job already has. ``pending``: the transactions whose waiting groups it requests.
-    ``catalog``: whether it requests the catalog, as far as that has changed since the versions in ``catalogs``, which it has.
-    ``consumer``: who asks, "" for one without an id.
-    """
-
-    counts: list[str] = field(default_factory=list)
-    pending: list[PendingCommits] = field(default_factory=list)
-    catalog: bool = False
-    catalogs: list[CatalogVersion] = field(default_factory=list)
-    consumer: AnyName = ""
 
 
 @dataclass(frozen=True, slots=True)

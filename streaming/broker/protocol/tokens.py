@@ -3,6 +3,8 @@
 A token may have a name: what its owner does counts for that name alone, and disturbs no other.
 """
 
+from __future__ import annotations
+
 import hmac
 import re
 from dataclasses import dataclass, field
@@ -12,19 +14,12 @@ from streaming.common.reloading import read_secret
 from streaming.errors import UsageError
 
 HEADER = "authorization"
+
 LEAST_CHARACTERS = 16
 """Shorter ones can be guessed."""
 
 _TOKEN = re.compile(rb"[A-Za-z0-9._~+/=-]+")  # the characters that a header may hold: b64token of RFC 6750, section 2.1
 _NAME = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token and its name, "" without one."""
-
-    name: str
-    secret: bytes = field(repr=False)
 
 
 def read_tokens(path: Path, option: str) -> tuple[Token, ...]:
@@ -47,6 +42,14 @@ def read_tokens(path: Path, option: str) -> tuple[Token, ...]:
                 f"{option} {path}: a token is there twice, in lines {before} and {number}: whose would it be? delete one of the lines"
             )
     return tuple(tokens.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token and its name, "" without one."""
+
+    name: str
+    secret: bytes = field(repr=False)
 
 
 def _token(words: list[bytes], where: str) -> Token:

@@ -30,12 +30,12 @@ def agent_problem(protocol: int, version: str, own: str) -> str:
     return ""
 
 
+def _to(oldest: int, newest: int) -> str:
+    return str(newest) if oldest == newest else f"{oldest} to {newest}"
+
+
 def job_problem(protocol: int, own: str) -> str:
     """The reason why an agent of version ``own`` cannot serve a job, as a sentence; "" if it can. A later job decides for itself."""
     if protocol >= OLDEST_JOB:
         return ""
     return f"the job speaks protocol {protocol}, this agent is segtail {own} and serves {OLDEST_JOB} and later: upgrade the job"
-
-
-def _to(oldest: int, newest: int) -> str:
-    return str(newest) if oldest == newest else f"{oldest} to {newest}"

@@ -1,5 +1,7 @@
 """What a start after a crash would cost a log dir, from the logs that are watched: computed again only for logs that have changed."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, count
@@ -12,31 +14,8 @@ from streaming.broker.watcher.offset_checkpoints import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
 from streaming.rules.restart_cost import NOT_KNOWN, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 
-
-@dataclass(frozen=True, slots=True)
-class DirRestart:
-    """A log dir, without the metadata log, which every start reads: logs that a start after a crash reads, bytes of them, and bytes above
-    the recovery points. `NOT_KNOWN` where they are not known of every log."""
-
-    logs: int
-    scanned: int
-    not_fsynced: int
-
-
-NOTHING_KNOWN = DirRestart(NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
-
-
 _SEEN = tuple(map(attrgetter, ("last_found", "segments", "cursor", "pace")))
 """Of what a log's values are made, besides its recovery point: its lists, then how far it has grown. Each is replaced when it changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """The list by which a log was computed, with the base offset and the size of its active segment then."""
-
-    inventory: LogInventory
-    active: int
-    size: int
 
 
 class RestartCosts:
@@ -100,6 +79,25 @@ class RestartCosts:
         return DirRestart(int(np.count_nonzero(scanned)), int(scanned.sum()), int(not_fsynced.sum()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The list by which a log was computed, with the base offset and the size of its active segment then."""
+
+    inventory: LogInventory
+    active: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class DirRestart:
+    """A log dir, without the metadata log, which every start reads: logs that a start after a crash reads, bytes of them, and bytes above
+    the recovery points. `NOT_KNOWN` where they are not known of every log."""
+
+    logs: int
+    scanned: int
+    not_fsynced: int
+
+
 def _grown(tail: Tail, before: _Listed) -> int:
     """What a log has grown by since it was listed, as far as that is read."""
     cursor = tail.cursor
@@ -111,3 +109,6 @@ def _grown(tail: Tail, before: _Listed) -> int:
 def _end(tail: Tail) -> int:
     """The end of a log, -1 if it is not read to its end."""
     return tail.cursor.next_offset if tail.live and not tail.has_later_segment else -1
+
+
+NOTHING_KNOWN = DirRestart(NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)

@@ -6,6 +6,8 @@ offset is younger than that. Inside a segment nothing on disk shows how far it i
 reads one, it writes its index from scratch (`LogSegment.recover`).
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,37 +20,9 @@ MOST_NAMED = 10
 """So many logs that are being recovered are named."""
 
 LEAST_MS = 1_000
+
 LEAST_BYTES = 64 << 20
 """What took less time, or was less, shows no rate: a start does more than read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToRecover:
-    """A log as it was before the start: its directory, and base offset and size of each segment that the start reads."""
-
-    directory: Path
-    segments: Sequence[tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovering:
-    """What is left of a log dir, in bytes and logs, and the directories of some logs that are being recovered."""
-
-    left: int
-    logs: int
-    working: tuple[str, ...]
-    begun: bool
-    """Whether any segment is done: a start after a clean shutdown reads none, but it sets the size of indexes."""
-
-
-@dataclass(slots=True)
-class _Log:
-    log: ToRecover
-    done: list[tuple[int, int]] = field(default_factory=list)  # when a segment was done, Unix milliseconds, and its bytes
-
-    @property
-    def left(self) -> int:
-        return sum(size for _, size in self.log.segments) - sum(size for _, size in self.done)
 
 
 class DirRecovery:
@@ -123,6 +97,35 @@ class DirRecovery:
         took_ms, read = (done[-1][0] - done[0][0], sum(size for _, size in done[1:])) if done else (0, 0)
         if took_ms >= LEAST_MS and read >= LEAST_BYTES:
             self.rate = read * 1000 / took_ms
+
+
+@dataclass(frozen=True, slots=True)
+class ToRecover:
+    """A log as it was before the start: its directory, and base offset and size of each segment that the start reads."""
+
+    directory: Path
+    segments: Sequence[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _Log:
+    log: ToRecover
+    done: list[tuple[int, int]] = field(default_factory=list)  # when a segment was done, Unix milliseconds, and its bytes
+
+    @property
+    def left(self) -> int:
+        return sum(size for _, size in self.log.segments) - sum(size for _, size in self.done)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovering:
+    """What is left of a log dir, in bytes and logs, and the directories of some logs that are being recovered."""
+
+    left: int
+    logs: int
+    working: tuple[str, ...]
+    begun: bool
+    """Whether any segment is done: a start after a clean shutdown reads none, but it sets the size of indexes."""
 
 
 def _done(log: ToRecover, since_ms: int) -> Iterator[tuple[int, int]]:

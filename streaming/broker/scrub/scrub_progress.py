@@ -13,9 +13,6 @@ from streaming.broker.disk.segment_files import SegmentKey
 from streaming.common.whole_files import write_whole
 from streaming.kafka.scan.soundness import Damage, Fault
 
-# --- the findings of a scrub in a log dir: damaged and unreadable segments, until they are gone or pass the check.
-
-
 log = logging.getLogger(__name__)
 
 MOST_SEGMENTS = 1_000
@@ -23,6 +20,8 @@ MOST_SEGMENTS = 1_000
 
 MOST_PLACES = 20
 """The most damaged positions of a segment that are listed; the others are only counted."""
+
+_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,28 @@ class FoundSegment:
         """The same segment with more damaged positions."""
         more = tuple(more)
         return FoundSegment(self.path, self.key, (*self.damages, *more)[:MOST_PLACES], self.batches + len(more), self.error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrubProgress:
+    """The progress of the scrub of one log dir.
+
+    ``began_ms``, ``ended_ms``: when the last pass began, and when a pass ended last (Unix milliseconds, -1 never). ``running``: a pass is
+    not finished. ``directory``: the directory of the current log. ``behind``: the base offset of the last checked segment of that log, -1
+    none; the stored file has this name. ``key``, ``position``: the segment that is being checked, if any, and its first byte to check
+    next. ``checked``: the bytes that were ever checked.
+    """
+
+    directory_id: str | None = None
+    began_ms: int = -1
+    ended_ms: int = -1
+    running: bool = False
+    directory: str = ""
+    behind: int = -1
+    key: SegmentKey | None = None
+    position: int = 0
+    checked: int = 0
+    found: Sequence[FoundSegment] = field(default=())
 
 
 class Findings:
@@ -96,31 +117,6 @@ class Findings:
             log.warning(why, extra={"path": str(path)})
 
 
-_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScrubProgress:
-    """The progress of the scrub of one log dir.
-
-    ``began_ms``, ``ended_ms``: when the last pass began, and when a pass ended last (Unix milliseconds, -1 never). ``running``: a pass is
-    not finished. ``directory``: the directory of the current log. ``behind``: the base offset of the last checked segment of that log, -1
-    none; the stored file has this name. ``key``, ``position``: the segment that is being checked, if any, and its first byte to check
-    next. ``checked``: the bytes that were ever checked.
-    """
-
-    directory_id: str | None = None
-    began_ms: int = -1
-    ended_ms: int = -1
-    running: bool = False
-    directory: str = ""
-    behind: int = -1
-    key: SegmentKey | None = None
-    position: int = 0
-    checked: int = 0
-    found: Sequence[FoundSegment] = field(default=())
-
-
 def load(path: Path) -> ScrubProgress:
     """Load the stored progress; that of a new scrub if there is no file, or it is not understood."""
     try:
@@ -158,11 +154,6 @@ def store(path: Path, progress: ScrubProgress) -> None:
     write_whole(path, json.dumps(fields).encode())
 
 
-def file_of(directory: Path, log_dir: Path) -> Path:
-    """The file for a log dir, in the directory of the cache."""
-    return directory / f"scrub-{blake2b(bytes(log_dir), digest_size=8).hexdigest()}.json"
-
-
 def _found(segment: FoundSegment) -> dict[str, Any]:
     return {
         "path": os.fspath(segment.path),
@@ -171,3 +162,8 @@ def _found(segment: FoundSegment) -> dict[str, Any]:
         "batches": segment.batches,
         "error": segment.error,
     }
+
+
+def file_of(directory: Path, log_dir: Path) -> Path:
+    """The file for a log dir, in the directory of the cache."""
+    return directory / f"scrub-{blake2b(bytes(log_dir), digest_size=8).hexdigest()}.json"

@@ -4,6 +4,8 @@ Such a log is not read on before it can be read for them. The cursor of a log th
 noted here, and for all logs in a log dir that cannot be read.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,120 +32,12 @@ from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.scan.walk import Bytes
 from streaming.rules.position_rule import goes_on_at
 
-
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """A job wants the logs from ``start_from`` on. ``resumed``: it has counted logs before; it goes on in them at ``ends``, and gets all
-    others from their first byte on."""
-
-    start_from: StartFrom
-    resumed: bool
-    job: str = ""
-    ends: Mapping[LogKey, KnownEnd] = field(default_factory=dict)
-
+log = logging.getLogger(__name__)
 
 _RESUMED = "resumed"
+
 _WANTED = ("", StartFrom.LATEST, StartFrom.ACTIVE, StartFrom.EARLIEST, _RESUMED)
 """The beginnings that a job may want of a log, each includes everything of the one before it."""
-
-
-def most(*wanted: str) -> str:
-    """The beginning that includes the others."""
-    return max(wanted, key=_WANTED.index)
-
-
-def as_wanted(beginning: Beginning | None) -> str:
-    """A beginning as a cursor has it, "" for none."""
-    if beginning is None:
-        return ""
-    return _RESUMED if beginning.resumed else beginning.start_from
-
-
-def as_beginning(wanted: str) -> Beginning | None:
-    """The reverse."""
-    if not wanted:
-        return None
-    return Beginning(StartFrom.EARLIEST, resumed=True) if wanted == _RESUMED else Beginning(StartFrom(wanted), resumed=False)
-
-
-class CountedEnds:
-    """Up to where jobs have counted logs: of those that began since every log could be read for all of them.
-
-    Args:
-        unknown: jobs may have begun at an earlier watcher, and what these have counted is not known.
-    """
-
-    def __init__(self, *, unknown: bool) -> None:
-        self._of_job: dict[str, Mapping[LogKey, KnownEnd]] = {}
-        self._unknown = unknown
-
-    def note(self, beginning: Beginning) -> None:
-        """Note what a job has counted that begins now."""
-        self._of_job.pop(beginning.job, None)
-        if beginning.resumed or beginning.start_from != StartFrom.LATEST:
-            self._of_job[beginning.job] = beginning.ends
-
-    def forget(self) -> None:
-        """Forget them: everything that they want was given to them."""
-        self._of_job.clear()
-        self._unknown = False
-
-    def of(self, log: LogKey, alone: Beginning | None = None) -> list[KnownEnd] | None:
-        """Up to where each of the jobs has counted a log; None if one of them has counted nothing of it.
-
-        Args:
-            alone: of the job alone that begins now: the others have what they want of this log.
-        """
-        if alone is None and self._unknown:
-            return None
-        ends = [ends.get(log) for ends in (self._of_job.values() if alone is None else (alone.ends,))]
-        known = [end for end in ends if end is not None]
-        return known if known and len(known) == len(ends) else None
-
-
-class Unmet:
-    """The beginnings that jobs want of logs that could not be read so far.
-
-    Args:
-        cursor_of: the cursor of a log that is watched, or was by an earlier process; None for a log that is new.
-    """
-
-    def __init__(self, cursor_of: Callable[[LogKey], Cursor | None]) -> None:
-        self._cursor_of = cursor_of
-        self._logs: dict[LogKey, str] = {}
-        self._log_dirs: dict[Path, str] = {}
-
-    def of(self, key: LogKey, partition: Partition) -> str:
-        """The beginning that jobs want of a log that could not be read when they began, "" for none."""
-        cursor = self._cursor_of(key)
-        if cursor is not None:
-            return cursor.wanted
-        return most(self._logs.get(key, ""), self._log_dirs.get(partition.log_dir.path, ""))
-
-    def note(self, wanted: str, left_out: Mapping[LogKey, Partition], unseen: Iterable[Path], remembered: Collection[LogKey]) -> None:
-        """Note what a new job wants, after everything that can be read was read for it.
-
-        A log that is not known yet is read whole for the present jobs: the beginning of a later job may not change that.
-
-        Args:
-            wanted: by the new job, "" if there is none.
-            left_out: the logs that could not be read, and are not watched.
-            unseen: the log dirs that cannot be read.
-            remembered: the logs that are known from an earlier process.
-        """
-        logs = {key: most(wanted, self.of(key, at)) or ("" if key in remembered else StartFrom.EARLIEST) for key, at in left_out.items()}
-        self._logs = {key: owed for key, owed in logs.items() if owed}
-        self._log_dirs = {path: most(wanted, self._log_dirs.get(path, "")) or StartFrom.EARLIEST for path in unseen}
-
-    def __bool__(self) -> bool:
-        """Whether anything is wanted of logs that are not watched."""
-        return bool(self._logs or self._log_dirs)
-
-
-# --- begins to watch a log that is new, has moved or is known from an earlier process, where its jobs want it to begin.
-
-
-log = logging.getLogger(__name__)
 
 HALF_MADE_MS = 60_000
 """How long an empty directory without ``partition.metadata`` may still get that file; later it is from before topics had ids."""
@@ -303,6 +197,110 @@ class TakingUp:
         elif counted > tail.cursor.frontier:
             tail.publish_as_known(counted)
         return goes
+
+
+class Unmet:
+    """The beginnings that jobs want of logs that could not be read so far.
+
+    Args:
+        cursor_of: the cursor of a log that is watched, or was by an earlier process; None for a log that is new.
+    """
+
+    def __init__(self, cursor_of: Callable[[LogKey], Cursor | None]) -> None:
+        self._cursor_of = cursor_of
+        self._logs: dict[LogKey, str] = {}
+        self._log_dirs: dict[Path, str] = {}
+
+    def of(self, key: LogKey, partition: Partition) -> str:
+        """The beginning that jobs want of a log that could not be read when they began, "" for none."""
+        cursor = self._cursor_of(key)
+        if cursor is not None:
+            return cursor.wanted
+        return most(self._logs.get(key, ""), self._log_dirs.get(partition.log_dir.path, ""))
+
+    def note(self, wanted: str, left_out: Mapping[LogKey, Partition], unseen: Iterable[Path], remembered: Collection[LogKey]) -> None:
+        """Note what a new job wants, after everything that can be read was read for it.
+
+        A log that is not known yet is read whole for the present jobs: the beginning of a later job may not change that.
+
+        Args:
+            wanted: by the new job, "" if there is none.
+            left_out: the logs that could not be read, and are not watched.
+            unseen: the log dirs that cannot be read.
+            remembered: the logs that are known from an earlier process.
+        """
+        logs = {key: most(wanted, self.of(key, at)) or ("" if key in remembered else StartFrom.EARLIEST) for key, at in left_out.items()}
+        self._logs = {key: owed for key, owed in logs.items() if owed}
+        self._log_dirs = {path: most(wanted, self._log_dirs.get(path, "")) or StartFrom.EARLIEST for path in unseen}
+
+    def __bool__(self) -> bool:
+        """Whether anything is wanted of logs that are not watched."""
+        return bool(self._logs or self._log_dirs)
+
+
+def most(*wanted: str) -> str:
+    """The beginning that includes the others."""
+    return max(wanted, key=_WANTED.index)
+
+
+class CountedEnds:
+    """Up to where jobs have counted logs: of those that began since every log could be read for all of them.
+
+    Args:
+        unknown: jobs may have begun at an earlier watcher, and what these have counted is not known.
+    """
+
+    def __init__(self, *, unknown: bool) -> None:
+        self._of_job: dict[str, Mapping[LogKey, KnownEnd]] = {}
+        self._unknown = unknown
+
+    def note(self, beginning: Beginning) -> None:
+        """Note what a job has counted that begins now."""
+        self._of_job.pop(beginning.job, None)
+        if beginning.resumed or beginning.start_from != StartFrom.LATEST:
+            self._of_job[beginning.job] = beginning.ends
+
+    def forget(self) -> None:
+        """Forget them: everything that they want was given to them."""
+        self._of_job.clear()
+        self._unknown = False
+
+    def of(self, log: LogKey, alone: Beginning | None = None) -> list[KnownEnd] | None:
+        """Up to where each of the jobs has counted a log; None if one of them has counted nothing of it.
+
+        Args:
+            alone: of the job alone that begins now: the others have what they want of this log.
+        """
+        if alone is None and self._unknown:
+            return None
+        ends = [ends.get(log) for ends in (self._of_job.values() if alone is None else (alone.ends,))]
+        known = [end for end in ends if end is not None]
+        return known if known and len(known) == len(ends) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A job wants the logs from ``start_from`` on. ``resumed``: it has counted logs before; it goes on in them at ``ends``, and gets all
+    others from their first byte on."""
+
+    start_from: StartFrom
+    resumed: bool
+    job: str = ""
+    ends: Mapping[LogKey, KnownEnd] = field(default_factory=dict)
+
+
+def as_beginning(wanted: str) -> Beginning | None:
+    """The reverse."""
+    if not wanted:
+        return None
+    return Beginning(StartFrom.EARLIEST, resumed=True) if wanted == _RESUMED else Beginning(StartFrom(wanted), resumed=False)
+
+
+def as_wanted(beginning: Beginning | None) -> str:
+    """A beginning as a cursor has it, "" for none."""
+    if beginning is None:
+        return ""
+    return _RESUMED if beginning.resumed else beginning.start_from
 
 
 def _goes_on_at(ends: Iterable[KnownEnd], epochs: Sequence[EpochEntry], log_start: int) -> int | None:

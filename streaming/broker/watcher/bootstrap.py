@@ -5,6 +5,8 @@ so that a large log is not read whole (`ProducerStateManager.truncateAndReload`,
 be a whole segment, so it is replayed in pieces.
 """
 
+from __future__ import annotations
+
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,34 +30,6 @@ from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions, adva
 
 _LOOK_BYTES = 256 << 10
 """How many bytes are read at once to find first batches: the distance between two entries of an index is some kilobytes."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Past:
-    """The state of a log at ``next_offset``, found in its files.
-
-    ``opened``: the transactions that are open there. Their ``bytes`` count only the replayed part, and it is not known where they began in
-    the log (``bytes_at`` -1). ``begins``: the offset where the replay began. ``cold``: this is not the first offset of the log, and no
-    snapshot contained what was open there. ``whole``: False if the log was not understood up to the requested end. ``doubts``: a message
-    for each thing that was not understood and left out, with its file.
-    """
-
-    begins: int
-    next_offset: int
-    opened: Transactions
-    producers: Producers
-    cold: bool
-    whole: bool
-    doubts: tuple[str, ...]
-
-    @property
-    def ongoing(self) -> Steps:
-        """``opened`` as steps of kind ONGOING: the first steps of a range that begins at ``next_offset``."""
-        steps = np.zeros(len(self.opened), TRANSACTION_STEPS)
-        for name in ("source", "producer_epoch", "producer_id", "first_offset", "next_offset", "bytes", "start_ms", "last_ms"):
-            steps[name] = self.opened[name]
-        steps["step"], steps["bytes_before"] = Step.ONGOING, -1
-        return steps
 
 
 class Replay:
@@ -169,20 +143,6 @@ class Replay:
         self._reached = int(batches.last_offset[-1]) + 1
 
 
-def _times(segments: Sequence[Segment], item: int) -> AppendTimes:
-    """The times between which the batches of a segment were appended: not before the last write to the previous segment."""
-    return AppendTimes.recorded(segments[item - 1].modified_ms if item else 0, segments[item].modified_ms)
-
-
-def _as_of(later: ProducerSnapshot, first: int) -> ProducerSnapshot:
-    """Of what was open at a later snapshot what was begun before a log's first offset, so that it was open there. Others may have been.
-
-    A start leaves only the snapshot at the end of a log (`UnifiedLog.loadProducerState`), where DeleteRecords has left one segment.
-    """
-    states = [replace(each, last_offset=min(each.last_offset, first - 1)) for each in later.states if each.current_txn_first_offset < first]
-    return replace(later, states=tuple(states))
-
-
 def _ongoing(snapshot: ProducerSnapshot, segments: Sequence[Segment]) -> Steps:
     """The open transactions of a snapshot as steps of kind ONGOING. Their first batches give their start times, if these still exist."""
     states = sorted((state for state in snapshot.states if state.current_txn_first_offset >= 0), key=_first_offset)
@@ -239,3 +199,45 @@ def _look_up(file: OpenSegment, offsets: Longs, times: AppendTimes, buffer: Byte
         found[item:last] = np.where(there, times.clamp(first_timestamps(batches))[items], -1)
         item, position, next_offset = last, position + scanned.end, scanned.sums.next_offset
     return found
+
+
+def _times(segments: Sequence[Segment], item: int) -> AppendTimes:
+    """The times between which the batches of a segment were appended: not before the last write to the previous segment."""
+    return AppendTimes.recorded(segments[item - 1].modified_ms if item else 0, segments[item].modified_ms)
+
+
+def _as_of(later: ProducerSnapshot, first: int) -> ProducerSnapshot:
+    """Of what was open at a later snapshot what was begun before a log's first offset, so that it was open there. Others may have been.
+
+    A start leaves only the snapshot at the end of a log (`UnifiedLog.loadProducerState`), where DeleteRecords has left one segment.
+    """
+    states = [replace(each, last_offset=min(each.last_offset, first - 1)) for each in later.states if each.current_txn_first_offset < first]
+    return replace(later, states=tuple(states))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Past:
+    """The state of a log at ``next_offset``, found in its files.
+
+    ``opened``: the transactions that are open there. Their ``bytes`` count only the replayed part, and it is not known where they began in
+    the log (``bytes_at`` -1). ``begins``: the offset where the replay began. ``cold``: this is not the first offset of the log, and no
+    snapshot contained what was open there. ``whole``: False if the log was not understood up to the requested end. ``doubts``: a message
+    for each thing that was not understood and left out, with its file.
+    """
+
+    begins: int
+    next_offset: int
+    opened: Transactions
+    producers: Producers
+    cold: bool
+    whole: bool
+    doubts: tuple[str, ...]
+
+    @property
+    def ongoing(self) -> Steps:
+        """``opened`` as steps of kind ONGOING: the first steps of a range that begins at ``next_offset``."""
+        steps = np.zeros(len(self.opened), TRANSACTION_STEPS)
+        for name in ("source", "producer_epoch", "producer_id", "first_offset", "next_offset", "bytes", "start_ms", "last_ms"):
+            steps[name] = self.opened[name]
+        steps["step"], steps["bytes_before"] = Step.ONGOING, -1
+        return steps

@@ -1,5 +1,7 @@
 """The facts about the cluster that the watcher needs."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from enum import IntEnum
 from typing import Protocol
@@ -10,19 +12,6 @@ from streaming.rules.limits import Limits
 
 LEADER_UNKNOWN = (-2, -1)
 """(leader, leader epoch) if they are not known."""
-
-
-class Leads(IntEnum):
-    """Whether a replica's broker led its partition in a leader epoch."""
-
-    UNKNOWN = -1
-    """No metadata is readable."""
-    NO = 0
-    YES = 1
-    BEHIND = 2
-    """The metadata that was read does not reach the epoch, or does not contain the partition yet."""
-    SEARCHED = 3
-    """The epoch is older than the metadata in memory, and the metadata on disk is still being read."""
 
 
 class Cluster(Protocol):
@@ -63,3 +52,16 @@ class Cluster(Protocol):
 
     def limits(self, log: LogKey) -> Limits:
         """The limits of the log, as far as they are known."""
+
+
+class Leads(IntEnum):
+    """Whether a replica's broker led its partition in a leader epoch."""
+
+    UNKNOWN = -1
+    """No metadata is readable."""
+    NO = 0
+    YES = 1
+    BEHIND = 2
+    """The metadata that was read does not reach the epoch, or does not contain the partition yet."""
+    SEARCHED = 3
+    """The epoch is older than the metadata in memory, and the metadata on disk is still being read."""

@@ -1,5 +1,7 @@
 """Which logs are watched, which of them are leaving, because their directories were renamed or removed, and when each of these is gone."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -21,11 +23,111 @@ from streaming.common.rows import Kind
 from streaming.kafka.formats.names import DirState
 from streaming.kafka.scan.walk import Bytes
 
-# --- the watched logs: the tail of each, by log and by directory, and the cursors of an earlier process that no tail has taken over.
+log = logging.getLogger(__name__)
+
+HOLD_MS = 55_000
+"""The file of a deleted segment is read to its end, but it is closed this long after its unlink at the latest: it pins disk space."""
+
+
+class Departures:
+    """Which logs are leaving. Only the watcher's thread changes it.
+
+    Args:
+        log_dirs: returns the log dirs that were listed last.
+    """
+
+    def __init__(
+        self,
+        watched: WatchedLogs,
+        cluster: Cluster,
+        log_dirs: Callable[[], Iterable[LogDir]],
+        clock_ms: Callable[[], int],
+        buffer: Bytes,
+    ) -> None:
+        self._watched = watched
+        self._cluster = cluster
+        self._log_dirs = log_dirs
+        self._clock_ms = clock_ms
+        self._buffer = buffer
+        self.leaving: set[LogKey] = set()
+        self._succeeded = False  # a log was found that has the name of one that leaves
+
+    def leave(self, key: LogKey, renamed: Iterable[Partition], events: list[Event]) -> bool:
+        """Read on in a log whose directory was renamed or removed, to one of ``renamed``; False if there is nothing to read."""
+        tail = self._watched.tails.get(key)
+        cursor = self._watched.cursors[key] if tail is None else tail.cursor
+        try:
+            found = find_renamed(key, cursor, renamed)
+            if tail is None or not tail.resumed:  # only the cursor of an earlier process is known
+                if found is None:
+                    return False
+                tail, led_to = resume(*found, cursor, self._watched.producers(key), self._buffer)
+                events.extend(led_to)
+                self._watched.hold(key, tail)
+        except OSError as error:  # the next rescan tries again
+            log.warning("log that leaves cannot be read now", extra={"log": str(key), "error": str(error)})
+            return True
+        self._watched.displace(tail)
+        tail.leave(found, self._clock_ms())
+        self.leaving.add(key)
+        if tail.cursor.held:  # the rest of the log is read now or never
+            events.extend([tail.appeared(None)] if tail.cursor.replay == Replays.FIRST else [])
+            tail.release()
+        self._watched.note_change()
+        return True
+
+    def note_successor(self) -> None:
+        """Note that a log was found that has the name of one that leaves: it comes when the earlier one has left."""
+        self._succeeded = True
+
+    def stays(self, tail: Tail, partition: Partition) -> bool:
+        """Whether a log that was leaving is back: its directory has the old name again."""
+        try:
+            back = tail.leaving and has_files_of(tail, list_segments(partition.path))
+        except OSError:
+            return False
+        if back:
+            tail.come_back(partition)
+            self.leaving.discard(tail.cursor.log)
+            self._watched.note_change()
+        return back
+
+    def departed(self) -> ListingResult:
+        """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
+        found, now = ListingResult([], [], again=self._succeeded), self._clock_ms()
+        for key in list(self.leaving):
+            tail = self._watched.tails[key]
+            if not tail.away and is_over(tail, now):
+                self.leaving.discard(key)
+                found.events.extend([*count_unread(tail), self.drop(key)])
+                found.gone.append(key)
+        if found.gone:
+            self._succeeded = False
+        return found
+
+    def drop(self, gone: LogKey, reason: str = "") -> Event:
+        """Forget a log; returns the event that publishes it as gone. ``reason``: by the metadata log if not given.
+
+        It may lie in a log dir that another agent watches. Only if its topic does not exist any more it lies nowhere.
+        """
+        tail = self._watched.tails.get(gone)
+        log_dirs = {str(log_dir.path) for log_dir in self._log_dirs() if log_dir.broker == gone.broker}
+        if tail is not None:
+            log_dirs.add(str(tail.partition.log_dir.path))
+        self._watched.drop(gone)
+        if not reason:
+            has_topic = self._cluster.has_topic(gone)
+            reason = "moved" if has_topic else "deleted"
+            if has_topic is False:
+                log_dirs = set()
+        log.info("log left", extra={"log": str(gone), "reason": reason})
+        return Event(kind=Kind.GONE, **gone._asdict(), log_dir="\n".join(sorted(log_dirs)), reason=reason)
 
 
 class WatchedLogs:
     """Which tail is the current one of a log. Only the watcher's thread changes it.
+
+    The watched logs: the tail of each, by log and by directory, and the cursors of an earlier process that no tail has taken over.
 
     Args:
         cursors: the cursor of each log at the end of an earlier process.
@@ -129,17 +231,6 @@ class WatchedLogs:
         tail.let_go()
 
 
-# --- one leaving log: to which directory it was renamed, whether anything more of it can be read, and which bytes were lost unread.
-# A broker renames the directory of a replica that is deleted or moves away (``-delete``, ``-stray``), and removes it a minute later. An
-# open file stays readable even then.
-
-
-log = logging.getLogger(__name__)
-
-HOLD_MS = 55_000
-"""The file of a deleted segment is read to its end, but it is closed this long after its unlink at the latest: it pins disk space."""
-
-
 def find_renamed(log_id: LogKey, cursor: Cursor, renamed: Iterable[Partition]) -> tuple[Partition, tuple[Segment, ...]] | None:
     """The directory to which a log's directory was renamed, found by the file of the cursor; None if there is none.
 
@@ -157,6 +248,15 @@ def find_renamed(log_id: LogKey, cursor: Cursor, renamed: Iterable[Partition]) -
         if any(segment.identity == FileIdentity(cursor.device, cursor.inode) for segment in segments):
             return each, segments
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class ListingResult:
+    """The result of a listing of the log dirs: events in order, and the logs that are gone. ``again``: list again at once."""
+
+    events: list[Event]
+    gone: list[LogKey]
+    again: bool = False
 
 
 def is_over(tail: Tail, now_ms: int) -> bool:
@@ -201,107 +301,3 @@ def count_unread(tail: Tail) -> list[Event]:
             bytes=unread,
         )
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class ListingResult:
-    """The result of a listing of the log dirs: events in order, and the logs that are gone. ``again``: list again at once."""
-
-    events: list[Event]
-    gone: list[LogKey]
-    again: bool = False
-
-
-class Departures:
-    """Which logs are leaving. Only the watcher's thread changes it.
-
-    Args:
-        log_dirs: returns the log dirs that were listed last.
-    """
-
-    def __init__(
-        self,
-        watched: WatchedLogs,
-        cluster: Cluster,
-        log_dirs: Callable[[], Iterable[LogDir]],
-        clock_ms: Callable[[], int],
-        buffer: Bytes,
-    ) -> None:
-        self._watched = watched
-        self._cluster = cluster
-        self._log_dirs = log_dirs
-        self._clock_ms = clock_ms
-        self._buffer = buffer
-        self.leaving: set[LogKey] = set()
-        self._succeeded = False  # a log was found that has the name of one that leaves
-
-    def leave(self, key: LogKey, renamed: Iterable[Partition], events: list[Event]) -> bool:
-        """Read on in a log whose directory was renamed or removed, to one of ``renamed``; False if there is nothing to read."""
-        tail = self._watched.tails.get(key)
-        cursor = self._watched.cursors[key] if tail is None else tail.cursor
-        try:
-            found = find_renamed(key, cursor, renamed)
-            if tail is None or not tail.resumed:  # only the cursor of an earlier process is known
-                if found is None:
-                    return False
-                tail, led_to = resume(*found, cursor, self._watched.producers(key), self._buffer)
-                events.extend(led_to)
-                self._watched.hold(key, tail)
-        except OSError as error:  # the next rescan tries again
-            log.warning("log that leaves cannot be read now", extra={"log": str(key), "error": str(error)})
-            return True
-        self._watched.displace(tail)
-        tail.leave(found, self._clock_ms())
-        self.leaving.add(key)
-        if tail.cursor.held:  # the rest of the log is read now or never
-            events.extend([tail.appeared(None)] if tail.cursor.replay == Replays.FIRST else [])
-            tail.release()
-        self._watched.note_change()
-        return True
-
-    def note_successor(self) -> None:
-        """Note that a log was found that has the name of one that leaves: it comes when the earlier one has left."""
-        self._succeeded = True
-
-    def stays(self, tail: Tail, partition: Partition) -> bool:
-        """Whether a log that was leaving is back: its directory has the old name again."""
-        try:
-            back = tail.leaving and has_files_of(tail, list_segments(partition.path))
-        except OSError:
-            return False
-        if back:
-            tail.come_back(partition)
-            self.leaving.discard(tail.cursor.log)
-            self._watched.note_change()
-        return back
-
-    def departed(self) -> ListingResult:
-        """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
-        found, now = ListingResult([], [], again=self._succeeded), self._clock_ms()
-        for key in list(self.leaving):
-            tail = self._watched.tails[key]
-            if not tail.away and is_over(tail, now):
-                self.leaving.discard(key)
-                found.events.extend([*count_unread(tail), self.drop(key)])
-                found.gone.append(key)
-        if found.gone:
-            self._succeeded = False
-        return found
-
-    def drop(self, gone: LogKey, reason: str = "") -> Event:
-        """Forget a log; returns the event that publishes it as gone. ``reason``: by the metadata log if not given.
-
-        It may lie in a log dir that another agent watches. Only if its topic does not exist any more it lies nowhere.
-        """
-        tail = self._watched.tails.get(gone)
-        log_dirs = {str(log_dir.path) for log_dir in self._log_dirs() if log_dir.broker == gone.broker}
-        if tail is not None:
-            log_dirs.add(str(tail.partition.log_dir.path))
-        self._watched.drop(gone)
-        if not reason:
-            has_topic = self._cluster.has_topic(gone)
-            reason = "moved" if has_topic else "deleted"
-            if has_topic is False:
-                log_dirs = set()
-        log.info("log left", extra={"log": str(gone), "reason": reason})
-        return Event(kind=Kind.GONE, **gone._asdict(), log_dir="\n".join(sorted(log_dirs)), reason=reason)

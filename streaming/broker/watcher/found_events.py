@@ -35,10 +35,7 @@ from streaming.kafka.formats.metadata_partitions import Begun, PartitionState
 from streaming.kafka.formats.names import CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 from streaming.rules.limits import producer_expiration
 
-# --- how long the lists of logs are looked at in one poll, so that other work goes on, and a start does not take the square of its logs.
-# Everything else that a poll does takes as long as there are logs. So where a start looked at lists for the same short time in each poll,
-# most of it would be that other work, poll after poll.
-
+log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.02
 """How long lists are looked at in one poll."""
@@ -49,211 +46,6 @@ FIRST_LOOK_SECONDS = 0.5
 MOST_LOOK_SECONDS = 1.0
 """But no longer than that."""
 
-
-class ListTime:
-    """The time that a poll may spend on lists. ``clock``: seconds of a clock that only goes forward. Only one thread uses it."""
-
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
-        self._ended = clock()
-        self._until = 0.0
-
-    def begin(self, *, first: bool) -> None:
-        """Begin to look; ``first``: there are logs of which no list is published."""
-        now = self._clock()
-        rest = min(now - self._ended, MOST_LOOK_SECONDS)
-        self._until = now + (max(FIRST_LOOK_SECONDS, rest) if first else LOOK_SECONDS)
-
-    @property
-    def left(self) -> bool:
-        """Whether another list may be looked at in this poll."""
-        return self._clock() < self._until
-
-    def end(self) -> None:
-        """Note that no more lists are looked at in this poll."""
-        self._ended = self._clock()
-
-
-class RegularTurns:
-    """Turns go round by number, and those that are due since the last question come at once; a clock that goes back costs one question.
-
-    Args:
-        period_ms: in this time each has one turn.
-    """
-
-    def __init__(self, period_ms: int) -> None:
-        self._period_ms = period_ms
-        self._asked_ms: int | None = None
-        self._next = 0
-        self._owed = 0  # turns times the period: what is left of a turn is not lost
-
-    def due(self, many: int, now_ms: int) -> list[int]:
-        """The numbers, from 0 to ``many`` - 1, whose turn has come since the last call, each once; the first call only begins to count."""
-        passed = 0 if self._asked_ms is None else min(max(0, now_ms - self._asked_ms), self._period_ms)
-        self._asked_ms = now_ms
-        turns, self._owed = divmod(self._owed + many * passed, self._period_ms)
-        turns = min(turns, many)
-        numbers = [(self._next + turn) % many for turn in range(turns)]
-        self._next = (self._next + turns) % max(1, many)
-        return numbers
-
-
-# --- makes the catalog of the logs that an agent watches, from metadata logs, configurations and checkpoints.
-
-
-def topics_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
-    """The configuration of each topic on each broker."""
-    first = {(log.broker, log.topic, log.topic_id): log for log in logs}
-    return _table([(*key, cluster.configs(log)) for key, log in first.items()], TOPICS)
-
-
-def partitions_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
-    """The leader and the replicas of each partition."""
-    first = {(log.topic, log.topic_id, log.partition): log for log in logs}
-    return _table([(*key, *_assigned(cluster.partition(log), cluster)) for key, log in first.items()], PARTITIONS)
-
-
-class LogRows:
-    """The table `LOGS` of some logs: their offsets in the checkpoints of their log dirs, and their leader epochs. Only the watcher's thread
-    uses it.
-
-    Args:
-        moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
-    """
-
-    def __init__(
-        self,
-        tails: Sequence[Tail],
-        cluster: Cluster,
-        checkpoints: Checkpoints,
-        recovery: RecoveryPositions,
-        moving: Collection[tuple[int, str, int]] = (),
-    ) -> None:
-        self._tails = tails
-        self._cluster = cluster
-        self._checkpoints = checkpoints
-        self._recovery = recovery
-        logs = [tail.cursor.log for tail in tails]
-        keys = [[log.broker for log in logs], [log.topic for log in logs], [log.topic_id for log in logs], [log.partition for log in logs]]
-        self._keys = [pa.array(column, each.type) for column, each in zip(keys, LOGS, strict=False)]
-        self._offsets: Longs = np.empty((len(LOGS) - len(keys) - 2, len(tails)), np.int64)
-        self._moving = pa.array(
-            [int((log.broker, log.topic, log.partition) in moving) for log in logs] if moving else np.zeros(len(logs), int)
-        )
-        self._epochs = [b""] * len(tails)
-        self._made_of: list[tuple[bytes, Begun]] = [(b"", ())] * len(tails)
-        self.read_again(range(len(tails)))
-        self.date_epochs()
-
-    def read_again(self, changed: Iterable[int]) -> None:
-        """Take over the offsets of some logs, by their indexes, and of those whose position is to be looked up again."""
-        self._recovery.begin(self._tails)
-        unsettled = self._recovery.unsettled
-        again = [number for number, tail in enumerate(self._tails) if tail in unsettled] if unsettled else []
-        numbers = sorted({*changed, *again})
-        if numbers:
-            self._offsets[:, numbers] = self._read([self._tails[number] for number in numbers])
-        self._read_epochs(numbers)
-
-    def led_anew(self) -> list[int]:
-        """The logs whose leader epochs are stored otherwise by now."""
-        return [number for number, (tail, (stored, _)) in enumerate(zip(self._tails, self._made_of, strict=True)) if tail.epochs != stored]
-
-    def date_epochs(self) -> None:
-        """Take over when leader epochs began: the metadata may show that by now."""
-        self._read_epochs(range(len(self._tails)))
-
-    def _read_epochs(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            tail = self._tails[number]
-            begun, (stored, dated) = self._cluster.epochs_begun(tail.cursor.log), self._made_of[number]
-            if begun is not dated or tail.epochs != stored:  # most have no other ones than before
-                self._made_of[number] = tail.epochs, begun
-                starts = {each.epoch: each.start_offset for each in unpack(tail.epochs)}
-                self._epochs[number] = packed_epochs(starts, dict(begun))
-
-    def _read(self, tails: Sequence[Tail]) -> Longs:
-        checkpoints, places = self._checkpoints, [tail.partition for tail in tails]
-        points, positions = zip(*self._recovery.of(tails), strict=True)
-        names = HIGH_WATERMARK_CHECKPOINT, CLEANER_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
-        rows = [*(checkpoints.offsets(places, name) for name in names), points, positions]
-        found = np.array(rows, np.int64)
-        # a log dir that is away may never have been read: then it is not known whether there is an entry
-        away = np.array([tail.away for tail in tails], bool)
-        found[:-1][(found[:-1] < 0) & away] = UNREADABLE
-        return found
-
-    def table(self) -> pa.Table:
-        """The rows as they are now."""
-        columns = [*map(pa.array, self._offsets.copy()), self._moving, pa.array(self._epochs, pa.binary())]
-        return pa.Table.from_arrays([*self._keys, *columns], schema=LOGS)
-
-
-def _assigned(state: PartitionState | None, cluster: Cluster) -> tuple[object, ...]:
-    if state is None:
-        return (*LEADER_UNKNOWN, None, None, None, -1, None)
-    version = cluster.metadata_version(state.leader) if state.leader >= 0 else -1
-    return (
-        state.leader,
-        state.leader_epoch,
-        state.assigned_replicas,
-        state.adding_replicas,
-        state.isr,
-        version,
-        state.eligible_leader_replicas,
-    )
-
-
-def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    return pa.Table.from_arrays([pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)], schema=schema)
-
-
-class LogCatalog:
-    """Keeps the catalog of a watcher's logs, and rebuilds only the parts that may have changed. Only the watcher's thread calls `look`."""
-
-    def __init__(self, cluster: Cluster, checkpoints: Checkpoints) -> None:
-        self.editions = Editions()
-        self._cluster = cluster
-        self._checkpoints = checkpoints
-        self.recovery = RecoveryPositions(checkpoints)
-        """The recovery points of the logs, as they were found last."""
-        self._catalog = NOTHING_DECIDED
-        self._tails: Sequence[Tail] | None = None
-        self._rows: LogRows | None = None  # of these logs
-        self._version = -1  # of the metadata logs and configurations
-        self._moving: Collection[tuple[int, str, int]] = ()
-
-    def look(self, tails: Sequence[Tail], changed: Collection[int] | None, moving: Collection[tuple[int, str, int]] = ()) -> None:
-        """Update the catalog to the present state of these logs.
-
-        Args:
-            tails: as `streaming.broker.watcher.departures.WatchedLogs.all` returns them.
-            changed: the indexes of those with other offsets in a checkpoint, None if they were not read.
-            moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
-        """
-        others, version = tails is not self._tails, self._cluster.version()
-        if changed is not None and self._rows is not None and not others:  # an election may be known before the file that shows it
-            changed = {*changed, *self._rows.led_anew()}
-        catalog, dated = self._catalog, version != self._version and self._rows is not None
-        if others or version != self._version:
-            ids = [tail.cursor.log for tail in tails]
-            catalog = replace(catalog, topics=topics_of(ids, self._cluster), partitions=partitions_of(ids, self._cluster))
-        if others or self._rows is None or moving is not self._moving:
-            self._rows, self._moving = LogRows(tails, self._cluster, self._checkpoints, self.recovery, moving), moving
-            catalog = replace(catalog, logs=self._rows.table())
-        elif dated or changed or (changed is not None and self.recovery.unsettled):
-            if dated:
-                self._rows.date_epochs()
-            self._rows.read_again(changed or ())
-            catalog = replace(catalog, logs=self._rows.table())
-        if catalog is not self._catalog:
-            self._catalog, self._tails, self._version = catalog, tails, version
-            self.editions.update(catalog)
-
-
-log = logging.getLogger(__name__)
-
 CHECK_MS = 1_000
 """The shortest time between two comparisons of checkpoints and metadata log with the published values."""
 
@@ -262,6 +54,9 @@ REGULAR_MS = 600_000
 
 QUIET_MS = 3_000
 """If a log was appended to within this time, its high watermark is published with the next append."""
+
+_SHARED = tuple(each.name for each in fields(ActiveRead) if each.name in Cursor._fields)
+"""What a cursor says of the segment that it is in."""
 
 
 class FoundPublisher:
@@ -464,13 +259,216 @@ class FoundPublisher:
         )
 
 
+class LogCatalog:
+    """Keeps the catalog of a watcher's logs, and rebuilds only the parts that may have changed. Only the watcher's thread calls `look`.
+
+    Makes the catalog of the logs that an agent watches, from metadata logs, configurations and checkpoints.
+    """
+
+    def __init__(self, cluster: Cluster, checkpoints: Checkpoints) -> None:
+        self.editions = Editions()
+        self._cluster = cluster
+        self._checkpoints = checkpoints
+        self.recovery = RecoveryPositions(checkpoints)
+        """The recovery points of the logs, as they were found last."""
+        self._catalog = NOTHING_DECIDED
+        self._tails: Sequence[Tail] | None = None
+        self._rows: LogRows | None = None  # of these logs
+        self._version = -1  # of the metadata logs and configurations
+        self._moving: Collection[tuple[int, str, int]] = ()
+
+    def look(self, tails: Sequence[Tail], changed: Collection[int] | None, moving: Collection[tuple[int, str, int]] = ()) -> None:
+        """Update the catalog to the present state of these logs.
+
+        Args:
+            tails: as `streaming.broker.watcher.departures.WatchedLogs.all` returns them.
+            changed: the indexes of those with other offsets in a checkpoint, None if they were not read.
+            moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
+        """
+        others, version = tails is not self._tails, self._cluster.version()
+        if changed is not None and self._rows is not None and not others:  # an election may be known before the file that shows it
+            changed = {*changed, *self._rows.led_anew()}
+        catalog, dated = self._catalog, version != self._version and self._rows is not None
+        if others or version != self._version:
+            ids = [tail.cursor.log for tail in tails]
+            catalog = replace(catalog, topics=topics_of(ids, self._cluster), partitions=partitions_of(ids, self._cluster))
+        if others or self._rows is None or moving is not self._moving:
+            self._rows, self._moving = LogRows(tails, self._cluster, self._checkpoints, self.recovery, moving), moving
+            catalog = replace(catalog, logs=self._rows.table())
+        elif dated or changed or (changed is not None and self.recovery.unsettled):
+            if dated:
+                self._rows.date_epochs()
+            self._rows.read_again(changed or ())
+            catalog = replace(catalog, logs=self._rows.table())
+        if catalog is not self._catalog:
+            self._catalog, self._tails, self._version = catalog, tails, version
+            self.editions.update(catalog)
+
+
+class LogRows:
+    """The table `LOGS` of some logs: their offsets in the checkpoints of their log dirs, and their leader epochs. Only the watcher's thread
+    uses it.
+
+    Args:
+        moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
+    """
+
+    def __init__(
+        self,
+        tails: Sequence[Tail],
+        cluster: Cluster,
+        checkpoints: Checkpoints,
+        recovery: RecoveryPositions,
+        moving: Collection[tuple[int, str, int]] = (),
+    ) -> None:
+        self._tails = tails
+        self._cluster = cluster
+        self._checkpoints = checkpoints
+        self._recovery = recovery
+        logs = [tail.cursor.log for tail in tails]
+        keys = [[log.broker for log in logs], [log.topic for log in logs], [log.topic_id for log in logs], [log.partition for log in logs]]
+        self._keys = [pa.array(column, each.type) for column, each in zip(keys, LOGS, strict=False)]
+        self._offsets: Longs = np.empty((len(LOGS) - len(keys) - 2, len(tails)), np.int64)
+        self._moving = pa.array(
+            [int((log.broker, log.topic, log.partition) in moving) for log in logs] if moving else np.zeros(len(logs), int)
+        )
+        self._epochs = [b""] * len(tails)
+        self._made_of: list[tuple[bytes, Begun]] = [(b"", ())] * len(tails)
+        self.read_again(range(len(tails)))
+        self.date_epochs()
+
+    def read_again(self, changed: Iterable[int]) -> None:
+        """Take over the offsets of some logs, by their indexes, and of those whose position is to be looked up again."""
+        self._recovery.begin(self._tails)
+        unsettled = self._recovery.unsettled
+        again = [number for number, tail in enumerate(self._tails) if tail in unsettled] if unsettled else []
+        numbers = sorted({*changed, *again})
+        if numbers:
+            self._offsets[:, numbers] = self._read([self._tails[number] for number in numbers])
+        self._read_epochs(numbers)
+
+    def led_anew(self) -> list[int]:
+        """The logs whose leader epochs are stored otherwise by now."""
+        return [number for number, (tail, (stored, _)) in enumerate(zip(self._tails, self._made_of, strict=True)) if tail.epochs != stored]
+
+    def date_epochs(self) -> None:
+        """Take over when leader epochs began: the metadata may show that by now."""
+        self._read_epochs(range(len(self._tails)))
+
+    def _read_epochs(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            tail = self._tails[number]
+            begun, (stored, dated) = self._cluster.epochs_begun(tail.cursor.log), self._made_of[number]
+            if begun is not dated or tail.epochs != stored:  # most have no other ones than before
+                self._made_of[number] = tail.epochs, begun
+                starts = {each.epoch: each.start_offset for each in unpack(tail.epochs)}
+                self._epochs[number] = packed_epochs(starts, dict(begun))
+
+    def _read(self, tails: Sequence[Tail]) -> Longs:
+        checkpoints, places = self._checkpoints, [tail.partition for tail in tails]
+        points, positions = zip(*self._recovery.of(tails), strict=True)
+        names = HIGH_WATERMARK_CHECKPOINT, CLEANER_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
+        rows = [*(checkpoints.offsets(places, name) for name in names), points, positions]
+        found = np.array(rows, np.int64)
+        # a log dir that is away may never have been read: then it is not known whether there is an entry
+        away = np.array([tail.away for tail in tails], bool)
+        found[:-1][(found[:-1] < 0) & away] = UNREADABLE
+        return found
+
+    def table(self) -> pa.Table:
+        """The rows as they are now."""
+        columns = [*map(pa.array, self._offsets.copy()), self._moving, pa.array(self._epochs, pa.binary())]
+        return pa.Table.from_arrays([*self._keys, *columns], schema=LOGS)
+
+
+def topics_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
+    """The configuration of each topic on each broker."""
+    first = {(log.broker, log.topic, log.topic_id): log for log in logs}
+    return _table([(*key, cluster.configs(log)) for key, log in first.items()], TOPICS)
+
+
+def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.Table.from_arrays([pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)], schema=schema)
+
+
+def partitions_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
+    """The leader and the replicas of each partition."""
+    first = {(log.topic, log.topic_id, log.partition): log for log in logs}
+    return _table([(*key, *_assigned(cluster.partition(log), cluster)) for key, log in first.items()], PARTITIONS)
+
+
+def _assigned(state: PartitionState | None, cluster: Cluster) -> tuple[object, ...]:
+    if state is None:
+        return (*LEADER_UNKNOWN, None, None, None, -1, None)
+    version = cluster.metadata_version(state.leader) if state.leader >= 0 else -1
+    return (
+        state.leader,
+        state.leader_epoch,
+        state.assigned_replicas,
+        state.adding_replicas,
+        state.isr,
+        version,
+        state.eligible_leader_replicas,
+    )
+
+
+class ListTime:
+    """The time that a poll may spend on lists. ``clock``: seconds of a clock that only goes forward. Only one thread uses it.
+
+    How long the lists of logs are looked at in one poll, so that other work goes on, and a start does not take the square of its
+    logs. Everything else that a poll does takes as long as there are logs. So where a start looked at lists for the same short time
+    in each poll, most of it would be that other work, poll after poll.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._ended = clock()
+        self._until = 0.0
+
+    def begin(self, *, first: bool) -> None:
+        """Begin to look; ``first``: there are logs of which no list is published."""
+        now = self._clock()
+        rest = min(now - self._ended, MOST_LOOK_SECONDS)
+        self._until = now + (max(FIRST_LOOK_SECONDS, rest) if first else LOOK_SECONDS)
+
+    @property
+    def left(self) -> bool:
+        """Whether another list may be looked at in this poll."""
+        return self._clock() < self._until
+
+    def end(self) -> None:
+        """Note that no more lists are looked at in this poll."""
+        self._ended = self._clock()
+
+
+class RegularTurns:
+    """Turns go round by number, and those that are due since the last question come at once; a clock that goes back costs one question.
+
+    Args:
+        period_ms: in this time each has one turn.
+    """
+
+    def __init__(self, period_ms: int) -> None:
+        self._period_ms = period_ms
+        self._asked_ms: int | None = None
+        self._next = 0
+        self._owed = 0  # turns times the period: what is left of a turn is not lost
+
+    def due(self, many: int, now_ms: int) -> list[int]:
+        """The numbers, from 0 to ``many`` - 1, whose turn has come since the last call, each once; the first call only begins to count."""
+        passed = 0 if self._asked_ms is None else min(max(0, now_ms - self._asked_ms), self._period_ms)
+        self._asked_ms = now_ms
+        turns, self._owed = divmod(self._owed + many * passed, self._period_ms)
+        turns = min(turns, many)
+        numbers = [(self._next + turn) % many for turn in range(turns)]
+        self._next = (self._next + turns) % max(1, many)
+        return numbers
+
+
 def _is_read(tail: Tail) -> bool:
     """Whether a log is checked now: others are when they have been read, or their log dir is back."""
     return (tail.live or bool(tail.cursor.stopped)) and not (tail.away or tail.leaving)
-
-
-_SHARED = tuple(each.name for each in fields(ActiveRead) if each.name in Cursor._fields)
-"""What a cursor says of the segment that it is in."""
 
 
 def _read_of(tail: Tail) -> ActiveRead | None:

@@ -1,5 +1,7 @@
 """Reads what has grown, live logs at once, and backlogs as far as a budget allows, slice by slice, and publishes it."""
 
+from __future__ import annotations
+
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -23,59 +25,6 @@ from streaming.common.rows import Kind
 
 log = logging.getLogger(__name__)
 
-
-class Publisher:
-    """Publishes what the watcher has read: events, where the logs stand behind them, and what is gone, all at once.
-
-    Logs whose cursors ask for it are put to those that are replayed. Only the watcher's thread uses it.
-    """
-
-    def __init__(self, journal: Journal, cluster: Cluster, replaying: Replaying) -> None:
-        self._journal = journal
-        self._cluster = cluster
-        self._replaying = replaying
-
-    def publish(self, events: Sequence[Event], tails: Iterable[Tail], gone: Sequence[LogKey] = (), begun: Begun | None = None) -> None:
-        """Publish events, with what has changed in these tails.
-
-        Args:
-            gone: the logs that are not watched any more.
-            begun: of a job whose beginning this is.
-
-        Raises:
-            FencedError: another thread has replaced this one.
-        """
-        tails = list(tails)
-        events = chained([self._led(each) if each.kind in (Kind.SKIPPED, Kind.TRUNCATED) else each for each in events], tails)
-        moved = [tail for tail in tails if tail.has_moved]
-        for tail in moved:
-            self._replaying.put(tail)
-        if events or moved or gone or begun is not None:
-            self._journal.publish(events, [tail.stand() for tail in moved], gone, begun)
-        if begun is not None:
-            begun.done.set()
-
-    def _led(self, loss: Event) -> Event:
-        """With who leads by now: the epoch shows whether a leader's counters are too low, and a follower that starts cuts off its end."""
-        state = self._cluster.partition(loss.log)
-        if state is not None:
-            loss = replace(loss, leader=state.leader, leader_epoch=state.leader_epoch)
-        if loss.kind is Kind.TRUNCATED and loss.bytes:
-            follows = loss.leader >= 0 and loss.leader != loss.broker
-            where = {"log_dir": loss.log_dir, "segment": loss.segment, "position": loss.end_position, "offset": loss.next_offset}
-            level = logging.INFO if follows else logging.WARNING
-            log.log(level, "log truncated", extra={"log": str(loss.log), **where, "bytes": loss.bytes, "leader": loss.leader})
-        return loss
-
-    def publish_ranges(self, ranges: AppendedRanges, tails: Sequence[Tail]) -> None:
-        """Publish ranges of these tails, whose cursors are after them.
-
-        Raises:
-            FencedError: as `publish` does.
-        """
-        self._journal.publish((), [tail.stand() for tail in tails], ranges=ranges)
-
-
 SLICE_BYTES = 32 << 20
 """How many bytes of backlogs are read before they are published."""
 
@@ -90,46 +39,6 @@ PIECE_BYTES = 4 << 10
 
 SLICE_LOGS = 512
 """How many logs are read at most before the result is published."""
-
-
-class Queue:
-    """Logs that have more to read, each once: a log that was read goes to the end.
-
-    Args:
-        may_be_read: whether a tail is still the current one of its log, and is not held, stopped, remembered or away. A queued tail for
-            which this is false is removed when it becomes the first.
-    """
-
-    def __init__(self, may_be_read: Callable[[Tail], bool]) -> None:
-        self._may_be_read = may_be_read
-        self._tails: deque[Tail] = deque()
-        self._queued: set[Tail] = set()
-
-    def __len__(self) -> int:
-        return len(self._tails)
-
-    @property
-    def queued(self) -> frozenset[Tail]:
-        """All of them."""
-        return frozenset(self._queued)
-
-    def put(self, tails: Iterable[Tail]) -> None:
-        """Append those that are not queued yet."""
-        for tail in tails:
-            if tail not in self._queued:
-                self._tails.append(tail)
-                self._queued.add(tail)
-
-    def take(self, size: int) -> list[Tail]:
-        """The next logs, at least one, until they have about ``size`` bytes to read; each counts for a window at most."""
-        taken: list[Tail] = []
-        while self._tails and size > 0 and len(taken) < SLICE_LOGS:
-            tail = self._tails.popleft()
-            self._queued.discard(tail)
-            if self._may_be_read(tail):
-                taken.append(tail)
-                size -= min(WINDOW_BYTES, max(1, tail.unread_bytes(exact=False)))
-        return taken
 
 
 class GrownLogs:
@@ -288,3 +197,95 @@ class GrownLogs:
 
     def _may_be_read(self, tail: Tail) -> bool:
         return self._registry.tails.get(tail.cursor.log) is tail and tail.may_be_read
+
+
+class Publisher:
+    """Publishes what the watcher has read: events, where the logs stand behind them, and what is gone, all at once.
+
+    Logs whose cursors ask for it are put to those that are replayed. Only the watcher's thread uses it.
+    """
+
+    def __init__(self, journal: Journal, cluster: Cluster, replaying: Replaying) -> None:
+        self._journal = journal
+        self._cluster = cluster
+        self._replaying = replaying
+
+    def publish(self, events: Sequence[Event], tails: Iterable[Tail], gone: Sequence[LogKey] = (), begun: Begun | None = None) -> None:
+        """Publish events, with what has changed in these tails.
+
+        Args:
+            gone: the logs that are not watched any more.
+            begun: of a job whose beginning this is.
+
+        Raises:
+            FencedError: another thread has replaced this one.
+        """
+        tails = list(tails)
+        events = chained([self._led(each) if each.kind in (Kind.SKIPPED, Kind.TRUNCATED) else each for each in events], tails)
+        moved = [tail for tail in tails if tail.has_moved]
+        for tail in moved:
+            self._replaying.put(tail)
+        if events or moved or gone or begun is not None:
+            self._journal.publish(events, [tail.stand() for tail in moved], gone, begun)
+        if begun is not None:
+            begun.done.set()
+
+    def _led(self, loss: Event) -> Event:
+        """With who leads by now: the epoch shows whether a leader's counters are too low, and a follower that starts cuts off its end."""
+        state = self._cluster.partition(loss.log)
+        if state is not None:
+            loss = replace(loss, leader=state.leader, leader_epoch=state.leader_epoch)
+        if loss.kind is Kind.TRUNCATED and loss.bytes:
+            follows = loss.leader >= 0 and loss.leader != loss.broker
+            where = {"log_dir": loss.log_dir, "segment": loss.segment, "position": loss.end_position, "offset": loss.next_offset}
+            level = logging.INFO if follows else logging.WARNING
+            log.log(level, "log truncated", extra={"log": str(loss.log), **where, "bytes": loss.bytes, "leader": loss.leader})
+        return loss
+
+    def publish_ranges(self, ranges: AppendedRanges, tails: Sequence[Tail]) -> None:
+        """Publish ranges of these tails, whose cursors are after them.
+
+        Raises:
+            FencedError: as `publish` does.
+        """
+        self._journal.publish((), [tail.stand() for tail in tails], ranges=ranges)
+
+
+class Queue:
+    """Logs that have more to read, each once: a log that was read goes to the end.
+
+    Args:
+        may_be_read: whether a tail is still the current one of its log, and is not held, stopped, remembered or away. A queued tail for
+            which this is false is removed when it becomes the first.
+    """
+
+    def __init__(self, may_be_read: Callable[[Tail], bool]) -> None:
+        self._may_be_read = may_be_read
+        self._tails: deque[Tail] = deque()
+        self._queued: set[Tail] = set()
+
+    def __len__(self) -> int:
+        return len(self._tails)
+
+    @property
+    def queued(self) -> frozenset[Tail]:
+        """All of them."""
+        return frozenset(self._queued)
+
+    def put(self, tails: Iterable[Tail]) -> None:
+        """Append those that are not queued yet."""
+        for tail in tails:
+            if tail not in self._queued:
+                self._tails.append(tail)
+                self._queued.add(tail)
+
+    def take(self, size: int) -> list[Tail]:
+        """The next logs, at least one, until they have about ``size`` bytes to read; each counts for a window at most."""
+        taken: list[Tail] = []
+        while self._tails and size > 0 and len(taken) < SLICE_LOGS:
+            tail = self._tails.popleft()
+            self._queued.discard(tail)
+            if self._may_be_read(tail):
+                taken.append(tail)
+                size -= min(WINDOW_BYTES, max(1, tail.unread_bytes(exact=False)))
+        return taken

@@ -1,5 +1,7 @@
 """The offset checkpoints at the root of the log dirs, read again when a broker has replaced one; among them the recovery points."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from streaming.kafka.formats.names import (
     RECOVERY_POINT_CHECKPOINT,
 )
 
+log = logging.getLogger(__name__)
+
 _NAMES = (
     HIGH_WATERMARK_CHECKPOINT,  # written every 5 s
     LOG_START_OFFSET_CHECKPOINT,  # there is an entry only if it is not the beginning of a segment
@@ -30,29 +34,77 @@ _LOG_DIR = attrgetter("log_dir")
 
 _Names = Collection[tuple[str, int]]
 
+Point = tuple[int, int]
+"""A recovery point and its position, as in `RecoveryPositions.of`."""
 
-@dataclass(frozen=True, slots=True)
-class ChangedOffsets:
-    """By log dir, topic and partition of the logs of which some offset has changed, None for all logs of it. False if there is none."""
+MOST_LOOKUPS = 100
+"""So many positions are looked up in indexes between two calls of `RecoveryPositions.begin`; until then all of a segment counts."""
 
-    logs: Mapping[Path, _Names | None]
 
-    def __bool__(self) -> bool:
-        return bool(self.logs)
+class RecoveryPositions:
+    """Recovery points of logs, with their positions: each is looked up once. Only the watcher's thread uses it.
 
-    def among(self, tails: Sequence[Tail]) -> list[int]:
-        """The indexes of those of them that are among these."""
-        if not self.logs:
-            return []
-        found, log_dir, names = [], None, None
-        for number, tail in enumerate(tails):
-            where = tail.partition
-            if where.log_dir is not log_dir:
-                log_dir = where.log_dir
-                names = self.logs.get(log_dir.path, ())
-            if names is None or (where.topic, where.partition) in names:
-                found.append(number)
-        return found
+    ``version``: it changes whenever `of` returns something else of a log that may be read. ``unsettled``: logs whose position could not be
+    looked up yet, with their recovery point; they are to be asked for again.
+    """
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._checkpoints = checkpoints
+        self.version = 0
+        self.unsettled: dict[Tail, int] = {}
+        self._found: dict[Tail, Point] = {}
+        self._left = MOST_LOOKUPS
+
+    def begin(self, tails: Collection[Tail]) -> None:
+        """Allow so many lookups again, and forget all logs but these."""
+        self._left = MOST_LOOKUPS
+        if len(self._found) + len(self.unsettled) > len(tails):
+            there = set(tails)
+            self._found = {tail: point for tail, point in self._found.items() if tail in there}
+            self.unsettled = {tail: offset for tail, offset in self.unsettled.items() if tail in there}
+
+    def of(self, tails: Sequence[Tail]) -> list[Point]:
+        """The recovery point of each log as `OffsetCheckpoint.of_all` has it, and so many bytes of its segment lie below it, at least.
+
+        Kafka flushes a segment when it rolls, so mostly the recovery point is where the active segment begins.
+        """
+        points: list[Point] = []
+        offsets = self._checkpoints.offsets([tail.partition for tail in tails], RECOVERY_POINT_CHECKPOINT)
+        for tail, offset in zip(tails, offsets, strict=True):
+            found = self._found.get(tail)
+            points.append(found if found is not None and found[0] == offset else self._look_up(tail, offset))
+        return points
+
+    def _look_up(self, tail: Tail, offset: int) -> Point:
+        if tail.away:
+            return offset, 0
+        position: int | None = 0
+        if offset > 0 and all(each.base_offset != offset for each in tail.segments[-2:]):
+            position = self._find(tail, offset)
+        if position is None:
+            self._found.pop(tail, None)
+            self.version += self.unsettled.get(tail) != offset
+            self.unsettled[tail] = offset
+            return offset, 0
+        self.unsettled.pop(tail, None)
+        self._found[tail] = offset, position
+        self.version += 1
+        return offset, position
+
+    def _find(self, tail: Tail, offset: int) -> int | None:
+        cursor = tail.cursor
+        if offset == cursor.next_offset and not tail.has_later_segment:
+            return cursor.position
+        held = [each for each in tail.segments if each.base_offset <= offset]
+        if not held or not self._left:
+            return None
+        self._left -= 1
+        try:
+            with held[-1].open() as file:
+                return start_near(file, offset)[0]
+        except OSError as error:  # rolled, deleted or compacted since: the next look finds another file
+            log.debug("the position of a recovery point is not known", extra={"path": tail.path, "error": str(error)})
+            return None
 
 
 class Checkpoints:
@@ -127,79 +179,25 @@ class _File:
         return self.content.differing(before)
 
 
-# --- up to where each watched log is known to be on disk: its recovery point, and how much of its segment lies below that.
+@dataclass(frozen=True, slots=True)
+class ChangedOffsets:
+    """By log dir, topic and partition of the logs of which some offset has changed, None for all logs of it. False if there is none."""
 
+    logs: Mapping[Path, _Names | None]
 
-log = logging.getLogger(__name__)
+    def __bool__(self) -> bool:
+        return bool(self.logs)
 
-Point = tuple[int, int]
-"""A recovery point and its position, as in `RecoveryPositions.of`."""
-
-MOST_LOOKUPS = 100
-"""So many positions are looked up in indexes between two calls of `RecoveryPositions.begin`; until then all of a segment counts."""
-
-
-class RecoveryPositions:
-    """Recovery points of logs, with their positions: each is looked up once. Only the watcher's thread uses it.
-
-    ``version``: it changes whenever `of` returns something else of a log that may be read. ``unsettled``: logs whose position could not be
-    looked up yet, with their recovery point; they are to be asked for again.
-    """
-
-    def __init__(self, checkpoints: Checkpoints) -> None:
-        self._checkpoints = checkpoints
-        self.version = 0
-        self.unsettled: dict[Tail, int] = {}
-        self._found: dict[Tail, Point] = {}
-        self._left = MOST_LOOKUPS
-
-    def begin(self, tails: Collection[Tail]) -> None:
-        """Allow so many lookups again, and forget all logs but these."""
-        self._left = MOST_LOOKUPS
-        if len(self._found) + len(self.unsettled) > len(tails):
-            there = set(tails)
-            self._found = {tail: point for tail, point in self._found.items() if tail in there}
-            self.unsettled = {tail: offset for tail, offset in self.unsettled.items() if tail in there}
-
-    def of(self, tails: Sequence[Tail]) -> list[Point]:
-        """The recovery point of each log as `OffsetCheckpoint.of_all` has it, and so many bytes of its segment lie below it, at least.
-
-        Kafka flushes a segment when it rolls, so mostly the recovery point is where the active segment begins.
-        """
-        points: list[Point] = []
-        offsets = self._checkpoints.offsets([tail.partition for tail in tails], RECOVERY_POINT_CHECKPOINT)
-        for tail, offset in zip(tails, offsets, strict=True):
-            found = self._found.get(tail)
-            points.append(found if found is not None and found[0] == offset else self._look_up(tail, offset))
-        return points
-
-    def _look_up(self, tail: Tail, offset: int) -> Point:
-        if tail.away:
-            return offset, 0
-        position: int | None = 0
-        if offset > 0 and all(each.base_offset != offset for each in tail.segments[-2:]):
-            position = self._find(tail, offset)
-        if position is None:
-            self._found.pop(tail, None)
-            self.version += self.unsettled.get(tail) != offset
-            self.unsettled[tail] = offset
-            return offset, 0
-        self.unsettled.pop(tail, None)
-        self._found[tail] = offset, position
-        self.version += 1
-        return offset, position
-
-    def _find(self, tail: Tail, offset: int) -> int | None:
-        cursor = tail.cursor
-        if offset == cursor.next_offset and not tail.has_later_segment:
-            return cursor.position
-        held = [each for each in tail.segments if each.base_offset <= offset]
-        if not held or not self._left:
-            return None
-        self._left -= 1
-        try:
-            with held[-1].open() as file:
-                return start_near(file, offset)[0]
-        except OSError as error:  # rolled, deleted or compacted since: the next look finds another file
-            log.debug("the position of a recovery point is not known", extra={"path": tail.path, "error": str(error)})
-            return None
+    def among(self, tails: Sequence[Tail]) -> list[int]:
+        """The indexes of those of them that are among these."""
+        if not self.logs:
+            return []
+        found, log_dir, names = [], None, None
+        for number, tail in enumerate(tails):
+            where = tail.partition
+            if where.log_dir is not log_dir:
+                log_dir = where.log_dir
+                names = self.logs.get(log_dir.path, ())
+            if names is None or (where.topic, where.partition) in names:
+                found.append(number)
+        return found

@@ -31,76 +31,6 @@ REPLAY_BYTES = 1 << 20
 _UNKNOWN = Open(None, None)
 
 
-def open_at(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, opens: bool = True) -> Open:
-    """The transactions that are open at another cursor of the tail's log.
-
-    Args:
-        segments: a listing; the cursor is in one of them.
-        opens: whether the open transactions are needed.
-    """
-    if cursor.next_offset == 0 or not opens:
-        return Open(b"", Producers.none(tail.producers.limit))
-    return _at_once(tail, cursor, segments)
-
-
-def still_open(tail: Tail) -> Open:
-    """The transactions that are open at a cursor that the tail has reached by reading: its producers are known."""
-    producers = tail.producers.now
-    if producers is not None and producers.active is not None and not producers.entries["open"].any():
-        return Open(b"", producers)
-    # the cursor may be in a file that is already deleted, together with the files that contained what was open there
-    return _at_once(tail, tail.cursor, tail.segments, believe_cold=False)
-
-
-def replay_of(tail: Tail, cursor: Cursor, segments: Sequence[Segment], buffer: Bytes) -> Replay:
-    """The replay of the tail's log up to a cursor. Raises OSError."""
-    return Replay(tail.partition.path, segments, cursor.next_offset, producers_limit=tail.producers.limit, buffer=buffer)
-
-
-def found_open(tail: Tail, past: Past, *, believe_cold: bool) -> Open:
-    """The result of a replay of the tail's log. Logs what was not understood in the files that show it.
-
-    Args:
-        believe_cold: also if no snapshot contained what was open before.
-    """
-    for doubt in past.doubts:
-        log.warning("open transactions of a log may be incomplete", extra={"log": str(tail.cursor.log), "doubt": doubt})
-    transactions = encode_ongoing(past.ongoing) if believe_cold or not past.cold else None
-    return Open(transactions, past.producers, len(past.doubts), past.whole)
-
-
-def _at_once(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, believe_cold: bool = True) -> Open:
-    try:
-        replay = replay_of(tail, cursor, segments, np.empty(REPLAY_BYTES, np.uint8))
-        if not _is_short(replay.begins, cursor, segments):
-            return _UNKNOWN
-        replay.advance(segments, cursor.next_offset)
-    except OSError as error:
-        log.warning(
-            "open transactions of a log are not known now",
-            extra={"log": str(cursor.log), "path": str(tail.partition.path), "error": str(error)},
-        )
-        return _UNKNOWN
-    except MemoryError:
-        raise
-    except Exception:  # an error in a snapshot or an old batch does not stop the log: it is read on without it
-        log.exception("open transactions of a log are not known", extra={"log": str(cursor.log), "path": str(tail.partition.path)})
-        return Open(None, None, doubts=1)
-    return found_open(tail, replay.past(), believe_cold=believe_cold)
-
-
-def _is_short(begins: int, cursor: Cursor, segments: Sequence[Segment]) -> bool:
-    """Whether a replay from an offset to a cursor has little to read, judged by the listed sizes."""
-    if begins >= cursor.next_offset:
-        return True
-    between = [segment for segment in segments if segment.base_offset < cursor.next_offset]
-    before = [segment for segment in between if segment.base_offset <= begins]
-    size = sum(segment.size for segment in between[len(before) - 1 :]) if before else 0
-    if between and between[-1].base_offset == cursor.segment:
-        size -= max(0, between[-1].size - cursor.position)
-    return size <= AT_ONCE_BYTES
-
-
 class OpenReplays:
     """The replays that find what is open at logs' cursors: of those whose cursors ask for one."""
 
@@ -171,3 +101,73 @@ class OpenReplay:
         """Close the file that is being read."""
         if self._replay is not None:
             self._replay.close()
+
+
+def replay_of(tail: Tail, cursor: Cursor, segments: Sequence[Segment], buffer: Bytes) -> Replay:
+    """The replay of the tail's log up to a cursor. Raises OSError."""
+    return Replay(tail.partition.path, segments, cursor.next_offset, producers_limit=tail.producers.limit, buffer=buffer)
+
+
+def found_open(tail: Tail, past: Past, *, believe_cold: bool) -> Open:
+    """The result of a replay of the tail's log. Logs what was not understood in the files that show it.
+
+    Args:
+        believe_cold: also if no snapshot contained what was open before.
+    """
+    for doubt in past.doubts:
+        log.warning("open transactions of a log may be incomplete", extra={"log": str(tail.cursor.log), "doubt": doubt})
+    transactions = encode_ongoing(past.ongoing) if believe_cold or not past.cold else None
+    return Open(transactions, past.producers, len(past.doubts), past.whole)
+
+
+def open_at(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, opens: bool = True) -> Open:
+    """The transactions that are open at another cursor of the tail's log.
+
+    Args:
+        segments: a listing; the cursor is in one of them.
+        opens: whether the open transactions are needed.
+    """
+    if cursor.next_offset == 0 or not opens:
+        return Open(b"", Producers.none(tail.producers.limit))
+    return _at_once(tail, cursor, segments)
+
+
+def _at_once(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, believe_cold: bool = True) -> Open:
+    try:
+        replay = replay_of(tail, cursor, segments, np.empty(REPLAY_BYTES, np.uint8))
+        if not _is_short(replay.begins, cursor, segments):
+            return _UNKNOWN
+        replay.advance(segments, cursor.next_offset)
+    except OSError as error:
+        log.warning(
+            "open transactions of a log are not known now",
+            extra={"log": str(cursor.log), "path": str(tail.partition.path), "error": str(error)},
+        )
+        return _UNKNOWN
+    except MemoryError:
+        raise
+    except Exception:  # an error in a snapshot or an old batch does not stop the log: it is read on without it
+        log.exception("open transactions of a log are not known", extra={"log": str(cursor.log), "path": str(tail.partition.path)})
+        return Open(None, None, doubts=1)
+    return found_open(tail, replay.past(), believe_cold=believe_cold)
+
+
+def _is_short(begins: int, cursor: Cursor, segments: Sequence[Segment]) -> bool:
+    """Whether a replay from an offset to a cursor has little to read, judged by the listed sizes."""
+    if begins >= cursor.next_offset:
+        return True
+    between = [segment for segment in segments if segment.base_offset < cursor.next_offset]
+    before = [segment for segment in between if segment.base_offset <= begins]
+    size = sum(segment.size for segment in between[len(before) - 1 :]) if before else 0
+    if between and between[-1].base_offset == cursor.segment:
+        size -= max(0, between[-1].size - cursor.position)
+    return size <= AT_ONCE_BYTES
+
+
+def still_open(tail: Tail) -> Open:
+    """The transactions that are open at a cursor that the tail has reached by reading: its producers are known."""
+    producers = tail.producers.now
+    if producers is not None and producers.active is not None and not producers.entries["open"].any():
+        return Open(b"", producers)
+    # the cursor may be in a file that is already deleted, together with the files that contained what was open there
+    return _at_once(tail, tail.cursor, tail.segments, believe_cold=False)

@@ -1,5 +1,7 @@
 """Reads what was appended to many logs: small pieces together in one pass, one window of each big one, so that no log starves another."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,144 +33,19 @@ from streaming.kafka.scan.transaction_steps import AppendTimes, Steps, understoo
 from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
 from streaming.rules.config_values import UNLIMITED
 
-# --- decides whether a replica led when a range was appended, by the leader epoch of the batches. It does not matter when the range is
-# read. The metadata that was read may lag behind a new epoch for a moment. Then the range is held back for a limited time: a decision that
-# is too early would count it for both replicas or for neither.
-
-
 log = logging.getLogger(__name__)
 
 WAIT_MS = 5_000
 """How long a range is held back at most because the metadata does not contain its epoch yet."""
 
-
-class Leading:
-    """Queries the metadata, and notes in a tail what it waits for. Only the watcher's thread calls it."""
-
-    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
-        self._cluster = cluster
-        self._clock_ms = clock_ms
-
-    def of(self, tail: Tail, epoch: int) -> int | None:
-        """1 if the replica led, 0 if not, -1 if this cannot be known; None: not known yet, and the range has to wait (`Tail.awaited`)."""
-        leads, before = self._cluster.leads(tail.cursor.log, epoch), tail.awaited
-        again = before is not None and before.epoch == epoch
-        if leads is Leads.BEHIND and not again:
-            self._cluster.refresh()
-            leads = self._cluster.leads(tail.cursor.log, epoch)
-        if leads in (Leads.YES, Leads.NO, Leads.UNKNOWN):
-            if before is not None:
-                tail.know_leader()
-            return int(leads)
-        awaited = tail.wait_for(epoch, self._clock_ms())
-        if leads is Leads.BEHIND and (awaited.given_up or not 0 <= self._clock_ms() - awaited.since_ms < WAIT_MS):
-            self._give_up(tail, awaited)
-            return -1
-        return None
-
-    def waits(self, tail: Tail) -> bool:
-        """Whether the tail still has to wait; called before it is read."""
-        awaited = tail.awaited
-        return tail.unread_state is TailState.WAITING and awaited is not None and self.of(tail, awaited.epoch) is None
-
-    @staticmethod
-    def _give_up(tail: Tail, awaited: Awaited) -> None:
-        if not awaited.given_up:
-            tail.give_up_leader()
-            log.warning(
-                "the metadata log names no leader: a range is counted without one",
-                extra={"log": str(tail.cursor.log), "path": tail.path, "leader_epoch": awaited.epoch},
-            )
-
-
-class Noting(Protocol):
-    """Is called with every range that is read, before the cursor moves over it. It costs almost nothing, and does not raise.
-
-    ``seen_ms``: when the append of a range was seen, Unix milliseconds, -1 if it was not.
-    """
-
-    def note(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
-        """``steps``: of transactions, markers among them."""
-
-    def note_plain(self, tail: Tail, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches]) -> None:
-        """The same of a range with no transactional and no control batch; ``batches`` makes its columns, which costs more than its sums."""
-
-
 SEEN_WITHIN_MS = 10_000
 """If the last poll that found nothing is at most this old, the batches were appended now, by the watcher's clock."""
-
-
-def find_steps(tail: Tail, scanned: Scanned, buffer: Bytes, start: int, now_ms: int, *, singly: bool) -> tuple[Scanned, Steps]:
-    """The steps of the batches scanned from ``start`` of the buffer, at the tail's cursor; ends before a marker that is not understood.
-
-    Args:
-        singly: a row for every batch, so that a job can cut the range at any of them.
-
-    Raises:
-        OSError: the file is gone.
-    """
-    return understood_steps(scanned, buffer, start, lambda: _times(tail, now_ms), singly=singly)
-
-
-def _times(tail: Tail, now_ms: int) -> AppendTimes:
-    if tail.live and 0 <= now_ms - tail.looked_ms <= SEEN_WITHIN_MS:
-        return AppendTimes.seen(tail.looked_ms, now_ms)
-    before = [segment.modified_ms for segment in tail.segments if segment.base_offset < tail.cursor.segment]
-    return AppendTimes.recorded(before[-1] if before else 0, tail.open().modified_ms())
-
-
-def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes, redact: Callable[[str], str]) -> bytes | None:
-    """The newest entries in the range that was scanned at the tail's cursor, as a column of its event; None for other topics.
-
-    Entries that cannot be read are published too, or a verdict would be wrong. If not even the transactional id of some records can be
-    read, these records become one entry without an id.
-
-    Args:
-        redact: returns the text that replaces a transactional id in the entries.
-
-    Raises:
-        OSError: a batch that is larger than the buffer cannot be read.
-    """
-    if tail.cursor.log.topic != TRANSACTION_TOPIC:
-        return None
-    if scanned.end > len(buffer):  # of such a large batch only the header was read
-        buffer = np.frombuffer(tail.open().read(tail.cursor.position, scanned.end), np.uint8)
-    found = coordinator_entries(scanned.batches, buffer)
-    entries = found.entries
-    if found.unreadable:
-        entries = (*entries, CoordinatorEntry(transactional_id="", offset=int(scanned.batches.last_offset[-1]), state=NOT_UNDERSTOOD))
-    if found.unreadable or found.not_understood:
-        log.error(
-            "entries of a coordinator are not understood: no verdict on transactions is certain",
-            extra={
-                "log": str(tail.cursor.log),
-                "path": tail.path,
-                "position": tail.cursor.position,
-                "records": found.unreadable,
-                "transactional_ids": found.not_understood,
-            },
-        )
-    return encode_entries(entries, redact)
-
 
 ZERO_TAIL_LOOK_BYTES = 64 << 10
 """How many bytes of a preallocated file are read at once at least: its size does not show how much is written."""
 
 LEAST_WINDOW_BYTES = 1 << 20
 """The smallest window of a log that has more than this to read, however little may be read."""
-
-
-@dataclass(slots=True)
-class ReadRound:
-    """The result of a round of reading: events in order, the tails that have more to read at once, and whether one lost its directory.
-
-    ``begun_ms``: what was appended before this was there to be read.
-    """
-
-    begun_ms: int
-    events: list[Event] = field(default_factory=list)
-    more: list[Tail] = field(default_factory=list)
-    lost: bool = False
 
 
 class GrowthReader:
@@ -392,6 +269,124 @@ class GrowthReader:
             done.lost = True
         if not isinstance(error, FileNotFoundError):
             tail.refuse(error)
+
+
+class Noting(Protocol):
+    """Is called with every range that is read, before the cursor moves over it. It costs almost nothing, and does not raise.
+
+    ``seen_ms``: when the append of a range was seen, Unix milliseconds, -1 if it was not.
+    """
+
+    def note(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
+        """``steps``: of transactions, markers among them."""
+
+    def note_plain(self, tail: Tail, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches]) -> None:
+        """The same of a range with no transactional and no control batch; ``batches`` makes its columns, which costs more than its sums."""
+
+
+class Leading:
+    """Queries the metadata, and notes in a tail what it waits for. Only the watcher's thread calls it."""
+
+    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
+        self._cluster = cluster
+        self._clock_ms = clock_ms
+
+    def of(self, tail: Tail, epoch: int) -> int | None:
+        """1 if the replica led, 0 if not, -1 if this cannot be known; None: not known yet, and the range has to wait (`Tail.awaited`)."""
+        leads, before = self._cluster.leads(tail.cursor.log, epoch), tail.awaited
+        again = before is not None and before.epoch == epoch
+        if leads is Leads.BEHIND and not again:
+            self._cluster.refresh()
+            leads = self._cluster.leads(tail.cursor.log, epoch)
+        if leads in (Leads.YES, Leads.NO, Leads.UNKNOWN):
+            if before is not None:
+                tail.know_leader()
+            return int(leads)
+        awaited = tail.wait_for(epoch, self._clock_ms())
+        if leads is Leads.BEHIND and (awaited.given_up or not 0 <= self._clock_ms() - awaited.since_ms < WAIT_MS):
+            self._give_up(tail, awaited)
+            return -1
+        return None
+
+    def waits(self, tail: Tail) -> bool:
+        """Whether the tail still has to wait; called before it is read."""
+        awaited = tail.awaited
+        return tail.unread_state is TailState.WAITING and awaited is not None and self.of(tail, awaited.epoch) is None
+
+    @staticmethod
+    def _give_up(tail: Tail, awaited: Awaited) -> None:
+        if not awaited.given_up:
+            tail.give_up_leader()
+            log.warning(
+                "the metadata log names no leader: a range is counted without one",
+                extra={"log": str(tail.cursor.log), "path": tail.path, "leader_epoch": awaited.epoch},
+            )
+
+
+@dataclass(slots=True)
+class ReadRound:
+    """The result of a round of reading: events in order, the tails that have more to read at once, and whether one lost its directory.
+
+    ``begun_ms``: what was appended before this was there to be read.
+    """
+
+    begun_ms: int
+    events: list[Event] = field(default_factory=list)
+    more: list[Tail] = field(default_factory=list)
+    lost: bool = False
+
+
+def find_steps(tail: Tail, scanned: Scanned, buffer: Bytes, start: int, now_ms: int, *, singly: bool) -> tuple[Scanned, Steps]:
+    """The steps of the batches scanned from ``start`` of the buffer, at the tail's cursor; ends before a marker that is not understood.
+
+    Args:
+        singly: a row for every batch, so that a job can cut the range at any of them.
+
+    Raises:
+        OSError: the file is gone.
+    """
+    return understood_steps(scanned, buffer, start, lambda: _times(tail, now_ms), singly=singly)
+
+
+def _times(tail: Tail, now_ms: int) -> AppendTimes:
+    if tail.live and 0 <= now_ms - tail.looked_ms <= SEEN_WITHIN_MS:
+        return AppendTimes.seen(tail.looked_ms, now_ms)
+    before = [segment.modified_ms for segment in tail.segments if segment.base_offset < tail.cursor.segment]
+    return AppendTimes.recorded(before[-1] if before else 0, tail.open().modified_ms())
+
+
+def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes, redact: Callable[[str], str]) -> bytes | None:
+    """The newest entries in the range that was scanned at the tail's cursor, as a column of its event; None for other topics.
+
+    Entries that cannot be read are published too, or a verdict would be wrong. If not even the transactional id of some records can be
+    read, these records become one entry without an id.
+
+    Args:
+        redact: returns the text that replaces a transactional id in the entries.
+
+    Raises:
+        OSError: a batch that is larger than the buffer cannot be read.
+    """
+    if tail.cursor.log.topic != TRANSACTION_TOPIC:
+        return None
+    if scanned.end > len(buffer):  # of such a large batch only the header was read
+        buffer = np.frombuffer(tail.open().read(tail.cursor.position, scanned.end), np.uint8)
+    found = coordinator_entries(scanned.batches, buffer)
+    entries = found.entries
+    if found.unreadable:
+        entries = (*entries, CoordinatorEntry(transactional_id="", offset=int(scanned.batches.last_offset[-1]), state=NOT_UNDERSTOOD))
+    if found.unreadable or found.not_understood:
+        log.error(
+            "entries of a coordinator are not understood: no verdict on transactions is certain",
+            extra={
+                "log": str(tail.cursor.log),
+                "path": tail.path,
+                "position": tail.cursor.position,
+                "records": found.unreadable,
+                "transactional_ids": found.not_understood,
+            },
+        )
+    return encode_entries(entries, redact)
 
 
 def _appended_at(tail: Tail, now_ms: int) -> int:

@@ -26,79 +26,9 @@ from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import DirState, parse_partition_dir
 from streaming.kafka.scan.walk import Bytes
 
-# --- decides which of several copies of a log counts: a disk that was removed from ``log.dirs`` may still be there with all its logs.
-
-
 log = logging.getLogger(__name__)
 
 _Paths = frozenset[str]
-
-
-class LogCopies:
-    """Remembers which logs were in several log dirs at the previous listing: at the end of a move both copies exist for a moment.
-
-    The cluster's metadata names the directory.id of a replica since Kafka 3.7.
-    """
-
-    def __init__(self, cluster: Cluster, buffer: Bytes) -> None:
-        self._cluster = cluster
-        self._buffer = buffer
-        self._before: dict[LogKey, _Paths] = {}
-        self._now: dict[LogKey, _Paths] = {}
-        self._logged: dict[LogKey, tuple[_Paths, str]] = {}
-
-    def _assigned(self, key: LogKey) -> str | None:
-        state = self._cluster.partition(key)
-        return None if state is None else state.directory(key.broker)
-
-    def listed(self) -> None:
-        """End the current listing: from now on it is the previous one."""
-        self._before, self._now = self._now, {}
-        self._logged = {key: logged for key, logged in self._logged.items() if key in self._before}
-
-    def choose(self, key: LogKey, copies: Sequence[Partition], watched: Partition | None) -> Partition:
-        """The copy that the cluster's metadata names; else the watched copy, unless another one goes further and both were listed twice."""
-        paths = self._now[key] = frozenset(str(each.path) for each in copies)
-        directory = self._assigned(key)
-        named = [each for each in copies if directory is not None and each.log_dir.directory_id == directory]
-        current = next((each for each in copies if watched is not None and each.path == watched.path), None)
-        if len(named) == 1:
-            chosen = named[0]
-        elif current is not None and self._before.get(key) != paths:
-            return current
-        else:
-            chosen = max(copies, key=lambda each: (self._end_of(each)[0], each is current, self._end_of(each)[1]))
-        if self._logged.get(key) != (paths, str(chosen.path)):
-            self._logged[key] = paths, str(chosen.path)
-            log.warning("a log lies in several log dirs", extra={"log": str(key), "paths": sorted(paths), "watched": str(chosen.path)})
-        return chosen
-
-    def goes_on_in(self, copy: Partition, cursor: Cursor) -> bool:
-        """Whether a copy may replace one in an unavailable log dir: the metadata names it, or it contains everything that was read."""
-        directory = self._assigned(cursor.log)
-        if directory is not None and copy.log_dir.directory_id == directory:
-            return True
-        segments = _segments(copy)
-        if any(segment.identity == FileIdentity(cursor.device, cursor.inode) for segment in segments):
-            return True
-        return self._end_of(copy)[0] >= cursor.next_offset
-
-    def _end_of(self, copy: Partition) -> tuple[int, int]:
-        """(Next offset, last write in Unix milliseconds) of a copy, -1 where it cannot be read now."""
-        segments = _segments(copy)
-        try:
-            return (find_offset(segments, None, self._buffer).next_offset, segments[-1].modified_ms) if segments else (-1, -1)
-        except OSError as error:
-            log.warning("copy of a log cannot be read", extra={"path": str(copy.path), "error": str(error)})
-            return -1, -1
-
-
-def _segments(copy: Partition) -> tuple[Segment, ...]:
-    try:
-        return list_segments(copy.path)
-    except OSError as error:
-        log.warning("copy of a log cannot be read", extra={"path": str(copy.path), "error": str(error)})
-        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,144 +47,6 @@ class Scope:
 
 
 EVERYTHING = Scope()
-
-
-# --- lists the log dirs: which logs are there, in which directory, and which may be where nothing can be read now.
-
-
-class LogListing:
-    """The last listing. Only the watcher's thread changes it.
-
-    Args:
-        log_dirs: no call is made into an unavailable one, and nothing in it is gone. It contains every reason why one is unavailable.
-        copies: decides between several directories of one log.
-        wants: whether the directory of a live log is watched.
-    """
-
-    def __init__(self, log_dirs: LogDirs, watched: WatchedLogs, copies: LogCopies, wants: Callable[[Partition], bool]) -> None:
-        self._log_dirs = log_dirs
-        self._watched = watched
-        self._copies = copies
-        self._wants = wants
-        self.topic_ids = TopicIds()
-        self.moving: frozenset[tuple[int, str, int]] = frozenset()  # broker, topic and partition of copies of moves between log dirs
-        self.renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
-        self._by_name: dict[Path, dict[str, Partition]] = {}  # what was listed last in each log dir
-        self.unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
-        self._seen_in: frozenset[Path] = frozenset()  # the log dirs that were listed last time
-
-    def find(self) -> dict[LogKey, Partition]:
-        """The directory of each log that is there. In log dirs that are unavailable none is."""
-        copies: dict[LogKey, list[Partition]] = {}
-        self.renamed, moving = {}, set[tuple[int, str, int]]()
-        for partition in self._listed():
-            if partition.state in (DirState.DELETE, DirState.STRAY):
-                self.renamed.setdefault(partition.partition, []).append(partition)
-            elif partition.state is DirState.LIVE:
-                known = self._as_known(partition)
-                copies.setdefault(log_id(known), []).append(known)
-            else:
-                moving.add((partition.log_dir.broker, partition.topic, partition.partition))
-        if moving != self.moving:
-            self.moving = frozenset(moving)
-        found: dict[LogKey, Partition] = {}
-        for key, those in copies.items():
-            tail = self._watched.tails.get(key)
-            one = those[0] if len(those) == 1 else self._copies.choose(key, those, None if tail is None else tail.partition)
-            if not self._is_elsewhere(key, one):
-                found[key] = one
-        return found
-
-    def _is_elsewhere(self, key: LogKey, copy: Partition) -> bool:
-        """Whether the log itself is in an unavailable log dir, and this copy is an old one."""
-        tail, away = self._watched.tails.get(key), self._log_dirs.unavailable
-        if not away or (tail is not None and not tail.away):
-            return False
-        cursor = self._watched.cursors.get(key) if tail is None else tail.cursor
-        return cursor is not None and not self._copies.goes_on_in(copy, cursor)
-
-    def seen(self) -> list[LogDir]:
-        """The log dirs whose logs are known by the last listing."""
-        return [log_dir for log_dir in self._log_dirs if log_dir.path in self._seen_in]
-
-    def unseen(self) -> list[Path]:
-        """The log dirs whose logs are not known now. Any thread may call it."""
-        seen = self._seen_in
-        return [log_dir.path for log_dir in self._log_dirs if log_dir.path not in seen]
-
-    def unreadable_directories(self) -> dict[Path, str]:
-        """The directories in available log dirs whose ``partition.metadata`` cannot be read, and why. Any thread may call it."""
-        unavailable = self._log_dirs.unavailable
-        return {path: why for path, why in dict(self.topic_ids.unreadable).items() if path.parent not in unavailable}
-
-    def missing(self, logs: Collection[LogKey], leaving: Collection[LogKey]) -> list[LogKey]:
-        """The logs that are known and neither found nor leaving, and that may not be where nothing can be read now."""
-        there = {*logs, *leaving}
-        return [key for key in (*self._watched.tails, *self._watched.cursors) if key not in there and self.hidden_in(key) is None]
-
-    def hidden_in(self, key: LogKey) -> LogDir | None:
-        """The log dir that may still contain a log that was not found, because it cannot be read now; None if there is none."""
-        tail = self._watched.tails.get(key)
-        for log_dir in self._log_dirs if tail is None or not tail.resumed else (tail.partition.log_dir,):
-            if log_dir.broker in (key.broker, UNKNOWN_BROKER) and (
-                log_dir.path in self._log_dirs.unavailable
-                or log_dir.path in self.unlisted
-                or self.topic_ids.read(log_dir.path / str(key)) is None
-            ):
-                return log_dir
-        return None
-
-    # --- which log a directory contains
-
-    def _as_known(self, partition: Partition) -> Partition:
-        """The directory with its topic id; if it has lost that, with the topic id of the log that it still contains."""
-        if partition.topic_id:
-            return partition
-        tail = self._watched.at(partition.path)
-        try:
-            if tail is not None and tail.cursor.log.topic_id:
-                return replace(partition, topic_id=tail.cursor.log.topic_id if has_files_of(tail, list_segments(partition.path)) else "")
-            for cursor in self._kept_as(partition):
-                if holds_cursor(partition.path, cursor):
-                    return replace(partition, topic_id=cursor.log.topic_id)
-        except OSError as error:
-            log.info("log cannot be listed", extra={"path": str(partition.path), "error": str(error)})
-        return partition
-
-    def _kept_as(self, partition: Partition) -> list[Cursor]:
-        """The cursors of an earlier process in logs of this name that have a topic id."""
-        named = log_id(partition)
-        if not self._watched.cursors or named in self._watched.cursors:
-            return []
-        return [cursor for key, cursor in self._watched.cursors.items() if key.topic_id and key._replace(topic_id="") == named]
-
-    def _listed(self) -> list[Partition]:
-        """The directories in the log dirs that are available before and after the listing."""
-        self._log_dirs.check()
-        listed: dict[LogDir, Collection[Partition]] = {}
-        unlisted: dict[Path, str] = {}
-        for log_dir in self._log_dirs.available:
-            try:
-                found = partitions_by_name(log_dir, self.topic_ids.read, self._by_name.get(log_dir.path, {}))
-                self._by_name[log_dir.path] = found
-                listed[log_dir] = found.values()
-            except OSError as error:
-                if is_short(error):
-                    shortage.note()
-                unlisted[log_dir.path] = str(error)
-        self._log_dirs.check()  # a log dir that was unmounted meanwhile seemed empty
-        self._log_dirs.log_changes()
-        available = set(self._log_dirs.available)
-        for log_dir in listed.keys() - available:
-            unlisted[log_dir.path] = "it was exchanged while it was listed"
-        for path, why in unlisted.items():
-            if path not in self._log_dirs.unavailable and self.unlisted.get(path) != why and not shortage.lasts:
-                log.error("log dir cannot be listed", extra={"log_dir": str(path), "error": why})
-        self.unlisted = unlisted
-        self._seen_in = frozenset(log_dir.path for log_dir in listed if log_dir in available)
-        self._watched.part(self._log_dirs)
-        there = (partition for log_dir, partitions in listed.items() if log_dir in available for partition in partitions)
-        return [each for each in there if each.state is not DirState.LIVE or self._wants(each)]
 
 
 class LogRegistry:
@@ -492,3 +284,207 @@ class LogRegistry:
         log.log(level, "log cannot be taken up now", exc_info=None if isinstance(error, OSError) else error, extra=extra)
         if key in self.watched.cursors:
             self.watched.remember(key, partition)
+
+
+class LogCopies:
+    """Remembers which logs were in several log dirs at the previous listing: at the end of a move both copies exist for a moment.
+
+    The cluster's metadata names the directory.id of a replica since Kafka 3.7.
+    """
+
+    def __init__(self, cluster: Cluster, buffer: Bytes) -> None:
+        self._cluster = cluster
+        self._buffer = buffer
+        self._before: dict[LogKey, _Paths] = {}
+        self._now: dict[LogKey, _Paths] = {}
+        self._logged: dict[LogKey, tuple[_Paths, str]] = {}
+
+    def _assigned(self, key: LogKey) -> str | None:
+        state = self._cluster.partition(key)
+        return None if state is None else state.directory(key.broker)
+
+    def listed(self) -> None:
+        """End the current listing: from now on it is the previous one."""
+        self._before, self._now = self._now, {}
+        self._logged = {key: logged for key, logged in self._logged.items() if key in self._before}
+
+    def choose(self, key: LogKey, copies: Sequence[Partition], watched: Partition | None) -> Partition:
+        """The copy that the cluster's metadata names; else the watched copy, unless another one goes further and both were listed twice."""
+        paths = self._now[key] = frozenset(str(each.path) for each in copies)
+        directory = self._assigned(key)
+        named = [each for each in copies if directory is not None and each.log_dir.directory_id == directory]
+        current = next((each for each in copies if watched is not None and each.path == watched.path), None)
+        if len(named) == 1:
+            chosen = named[0]
+        elif current is not None and self._before.get(key) != paths:
+            return current
+        else:
+            chosen = max(copies, key=lambda each: (self._end_of(each)[0], each is current, self._end_of(each)[1]))
+        if self._logged.get(key) != (paths, str(chosen.path)):
+            self._logged[key] = paths, str(chosen.path)
+            log.warning("a log lies in several log dirs", extra={"log": str(key), "paths": sorted(paths), "watched": str(chosen.path)})
+        return chosen
+
+    def goes_on_in(self, copy: Partition, cursor: Cursor) -> bool:
+        """Whether a copy may replace one in an unavailable log dir: the metadata names it, or it contains everything that was read."""
+        directory = self._assigned(cursor.log)
+        if directory is not None and copy.log_dir.directory_id == directory:
+            return True
+        segments = _segments(copy)
+        if any(segment.identity == FileIdentity(cursor.device, cursor.inode) for segment in segments):
+            return True
+        return self._end_of(copy)[0] >= cursor.next_offset
+
+    def _end_of(self, copy: Partition) -> tuple[int, int]:
+        """(Next offset, last write in Unix milliseconds) of a copy, -1 where it cannot be read now."""
+        segments = _segments(copy)
+        try:
+            return (find_offset(segments, None, self._buffer).next_offset, segments[-1].modified_ms) if segments else (-1, -1)
+        except OSError as error:
+            log.warning("copy of a log cannot be read", extra={"path": str(copy.path), "error": str(error)})
+            return -1, -1
+
+
+def _segments(copy: Partition) -> tuple[Segment, ...]:
+    try:
+        return list_segments(copy.path)
+    except OSError as error:
+        log.warning("copy of a log cannot be read", extra={"path": str(copy.path), "error": str(error)})
+        return ()
+
+
+class LogListing:
+    """The last listing. Only the watcher's thread changes it.
+
+    Lists the log dirs: which logs are there, in which directory, and which may be where nothing can be read now.
+
+    Args:
+        log_dirs: no call is made into an unavailable one, and nothing in it is gone. It contains every reason why one is unavailable.
+        copies: decides between several directories of one log.
+        wants: whether the directory of a live log is watched.
+    """
+
+    def __init__(self, log_dirs: LogDirs, watched: WatchedLogs, copies: LogCopies, wants: Callable[[Partition], bool]) -> None:
+        self._log_dirs = log_dirs
+        self._watched = watched
+        self._copies = copies
+        self._wants = wants
+        self.topic_ids = TopicIds()
+        self.moving: frozenset[tuple[int, str, int]] = frozenset()  # broker, topic and partition of copies of moves between log dirs
+        self.renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
+        self._by_name: dict[Path, dict[str, Partition]] = {}  # what was listed last in each log dir
+        self.unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
+        self._seen_in: frozenset[Path] = frozenset()  # the log dirs that were listed last time
+
+    def find(self) -> dict[LogKey, Partition]:
+        """The directory of each log that is there. In log dirs that are unavailable none is."""
+        copies: dict[LogKey, list[Partition]] = {}
+        self.renamed, moving = {}, set[tuple[int, str, int]]()
+        for partition in self._listed():
+            if partition.state in (DirState.DELETE, DirState.STRAY):
+                self.renamed.setdefault(partition.partition, []).append(partition)
+            elif partition.state is DirState.LIVE:
+                known = self._as_known(partition)
+                copies.setdefault(log_id(known), []).append(known)
+            else:
+                moving.add((partition.log_dir.broker, partition.topic, partition.partition))
+        if moving != self.moving:
+            self.moving = frozenset(moving)
+        found: dict[LogKey, Partition] = {}
+        for key, those in copies.items():
+            tail = self._watched.tails.get(key)
+            one = those[0] if len(those) == 1 else self._copies.choose(key, those, None if tail is None else tail.partition)
+            if not self._is_elsewhere(key, one):
+                found[key] = one
+        return found
+
+    def _is_elsewhere(self, key: LogKey, copy: Partition) -> bool:
+        """Whether the log itself is in an unavailable log dir, and this copy is an old one."""
+        tail, away = self._watched.tails.get(key), self._log_dirs.unavailable
+        if not away or (tail is not None and not tail.away):
+            return False
+        cursor = self._watched.cursors.get(key) if tail is None else tail.cursor
+        return cursor is not None and not self._copies.goes_on_in(copy, cursor)
+
+    def seen(self) -> list[LogDir]:
+        """The log dirs whose logs are known by the last listing."""
+        return [log_dir for log_dir in self._log_dirs if log_dir.path in self._seen_in]
+
+    def unseen(self) -> list[Path]:
+        """The log dirs whose logs are not known now. Any thread may call it."""
+        seen = self._seen_in
+        return [log_dir.path for log_dir in self._log_dirs if log_dir.path not in seen]
+
+    def unreadable_directories(self) -> dict[Path, str]:
+        """The directories in available log dirs whose ``partition.metadata`` cannot be read, and why. Any thread may call it."""
+        unavailable = self._log_dirs.unavailable
+        return {path: why for path, why in dict(self.topic_ids.unreadable).items() if path.parent not in unavailable}
+
+    def missing(self, logs: Collection[LogKey], leaving: Collection[LogKey]) -> list[LogKey]:
+        """The logs that are known and neither found nor leaving, and that may not be where nothing can be read now."""
+        there = {*logs, *leaving}
+        return [key for key in (*self._watched.tails, *self._watched.cursors) if key not in there and self.hidden_in(key) is None]
+
+    def hidden_in(self, key: LogKey) -> LogDir | None:
+        """The log dir that may still contain a log that was not found, because it cannot be read now; None if there is none."""
+        tail = self._watched.tails.get(key)
+        for log_dir in self._log_dirs if tail is None or not tail.resumed else (tail.partition.log_dir,):
+            if log_dir.broker in (key.broker, UNKNOWN_BROKER) and (
+                log_dir.path in self._log_dirs.unavailable
+                or log_dir.path in self.unlisted
+                or self.topic_ids.read(log_dir.path / str(key)) is None
+            ):
+                return log_dir
+        return None
+
+    # --- which log a directory contains
+
+    def _as_known(self, partition: Partition) -> Partition:
+        """The directory with its topic id; if it has lost that, with the topic id of the log that it still contains."""
+        if partition.topic_id:
+            return partition
+        tail = self._watched.at(partition.path)
+        try:
+            if tail is not None and tail.cursor.log.topic_id:
+                return replace(partition, topic_id=tail.cursor.log.topic_id if has_files_of(tail, list_segments(partition.path)) else "")
+            for cursor in self._kept_as(partition):
+                if holds_cursor(partition.path, cursor):
+                    return replace(partition, topic_id=cursor.log.topic_id)
+        except OSError as error:
+            log.info("log cannot be listed", extra={"path": str(partition.path), "error": str(error)})
+        return partition
+
+    def _kept_as(self, partition: Partition) -> list[Cursor]:
+        """The cursors of an earlier process in logs of this name that have a topic id."""
+        named = log_id(partition)
+        if not self._watched.cursors or named in self._watched.cursors:
+            return []
+        return [cursor for key, cursor in self._watched.cursors.items() if key.topic_id and key._replace(topic_id="") == named]
+
+    def _listed(self) -> list[Partition]:
+        """The directories in the log dirs that are available before and after the listing."""
+        self._log_dirs.check()
+        listed: dict[LogDir, Collection[Partition]] = {}
+        unlisted: dict[Path, str] = {}
+        for log_dir in self._log_dirs.available:
+            try:
+                found = partitions_by_name(log_dir, self.topic_ids.read, self._by_name.get(log_dir.path, {}))
+                self._by_name[log_dir.path] = found
+                listed[log_dir] = found.values()
+            except OSError as error:
+                if is_short(error):
+                    shortage.note()
+                unlisted[log_dir.path] = str(error)
+        self._log_dirs.check()  # a log dir that was unmounted meanwhile seemed empty
+        self._log_dirs.log_changes()
+        available = set(self._log_dirs.available)
+        for log_dir in listed.keys() - available:
+            unlisted[log_dir.path] = "it was exchanged while it was listed"
+        for path, why in unlisted.items():
+            if path not in self._log_dirs.unavailable and self.unlisted.get(path) != why and not shortage.lasts:
+                log.error("log dir cannot be listed", extra={"log_dir": str(path), "error": why})
+        self.unlisted = unlisted
+        self._seen_in = frozenset(log_dir.path for log_dir in listed if log_dir in available)
+        self._watched.part(self._log_dirs)
+        there = (partition for log_dir, partitions in listed.items() if log_dir in available for partition in partitions)
+        return [each for each in there if each.state is not DirState.LIVE or self._wants(each)]

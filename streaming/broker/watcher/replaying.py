@@ -1,5 +1,7 @@
 """Queues of logs that have to be replayed: one log after the other, in pieces, so that nothing else waits for it."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,38 +10,6 @@ from typing import Protocol
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.unreadable import Tries
 from streaming.common.event_row import Event
-
-
-class LogReplay(Protocol):
-    """A replay of one log that goes on in pieces."""
-
-    def advance(self, budget: int) -> bool:
-        """Read about ``budget`` bytes; returns whether all is read."""
-
-    def finish(self) -> list[Event]:
-        """Note what was found. Returns the events to publish."""
-
-    def close(self) -> None:
-        """Close the file that is being read."""
-
-
-class LogReplays(Protocol):
-    """One kind of replay."""
-
-    def needed(self, tail: Tail) -> bool:
-        """Whether the log has to be replayed."""
-
-    def urgent(self, tail: Tail) -> bool:
-        """Whether it goes before others."""
-
-    def possible(self, tail: Tail) -> bool:
-        """Whether what the cursor says allows it now."""
-
-    def begin(self, tail: Tail) -> LogReplay:
-        """Begin a replay up to the cursor."""
-
-    def give_up(self, tail: Tail, error: Exception) -> list[Event]:
-        """Note that it has failed, and is not tried again before the next rescan. Returns the events to publish."""
 
 
 class Replaying:
@@ -73,13 +43,36 @@ class Replaying:
         return next((done for queue in self._queues if (done := queue.step(budget)) is not None), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Current:
-    """``breaks``: `Tail.breaks` when it began; if this has changed, the replayed part of the log may be gone."""
+class LogReplays(Protocol):
+    """One kind of replay."""
 
-    tail: Tail
-    breaks: int
-    replay: LogReplay
+    def needed(self, tail: Tail) -> bool:
+        """Whether the log has to be replayed."""
+
+    def urgent(self, tail: Tail) -> bool:
+        """Whether it goes before others."""
+
+    def possible(self, tail: Tail) -> bool:
+        """Whether what the cursor says allows it now."""
+
+    def begin(self, tail: Tail) -> LogReplay:
+        """Begin a replay up to the cursor."""
+
+    def give_up(self, tail: Tail, error: Exception) -> list[Event]:
+        """Note that it has failed, and is not tried again before the next rescan. Returns the events to publish."""
+
+
+class LogReplay(Protocol):
+    """A replay of one log that goes on in pieces."""
+
+    def advance(self, budget: int) -> bool:
+        """Read about ``budget`` bytes; returns whether all is read."""
+
+    def finish(self) -> list[Event]:
+        """Note what was found. Returns the events to publish."""
+
+    def close(self) -> None:
+        """Close the file that is being read."""
 
 
 class _Queue:
@@ -159,3 +152,12 @@ class _Queue:
             self._current.replay.close()
             self._current = None
         self._tails.pop(tail, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Current:
+    """``breaks``: `Tail.breaks` when it began; if this has changed, the replayed part of the log may be gone."""
+
+    tail: Tail
+    breaks: int
+    replay: LogReplay

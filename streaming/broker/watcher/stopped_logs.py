@@ -21,6 +21,18 @@ SUSPECT_MS = 500
 """How long bytes may be no batch before they are called corrupt: a write to a preallocated file may be half done."""
 
 
+def stopped_event(tail: Tail) -> Event:
+    """The CORRUPT event: the log is stopped at its cursor."""
+    cursor = tail.cursor
+    return replace(
+        tail.event(Kind.CORRUPT),
+        start_position=cursor.position,
+        base_offset=cursor.next_offset,
+        next_offset=cursor.next_offset,
+        reason=cursor.stopped,
+    )
+
+
 def flawed(tail: Tail, what: str, now_ms: int, buffer: Bytes) -> list[Event]:
     """Handle bytes at the cursor that are no batch: they were written after a truncation, are not complete yet, or are corrupt.
 
@@ -34,6 +46,27 @@ def flawed(tail: Tail, what: str, now_ms: int, buffer: Bytes) -> list[Event]:
     extra = _extra(tail) | {"path": str(tail.open().path), "position": tail.cursor.position, "what": what}
     log.error("log is not understood and not read on", extra=extra)
     return _stop(tail, what)
+
+
+def _is_there(tail: Tail) -> bool:
+    """Whether the last batch read is there: then nothing that was read can have been truncated."""
+    return bool(tail.cursor.anchor) and holds_anchor(tail.open(), tail.cursor)
+
+
+def _extra(tail: Tail) -> dict[str, str | int]:
+    return {"log": str(tail.cursor.log)}
+
+
+def _stop(tail: Tail, what: str, *, failed: bool = False) -> list[Event]:
+    try:
+        tail.measure()
+    except OSError as error:
+        if not failed:
+            raise
+        log.warning("log cannot be measured: its listed size counts", extra=_extra(tail) | {"path": tail.path, "error": str(error)})
+    skipped = tail.unread_bytes(exact=True)
+    tail.stop(what, skipped, failed=failed)
+    return [stopped_event(tail), _skipped(tail, 0, skipped)]
 
 
 def failed(tail: Tail, error: Exception) -> list[Event]:
@@ -55,32 +88,26 @@ def failed(tail: Tail, error: Exception) -> list[Event]:
     return _stop(tail, what, failed=True)
 
 
-def _stop(tail: Tail, what: str, *, failed: bool = False) -> list[Event]:
-    try:
-        tail.measure()
-    except OSError as error:
-        if not failed:
-            raise
-        log.warning("log cannot be measured: its listed size counts", extra=_extra(tail) | {"path": tail.path, "error": str(error)})
-    skipped = tail.unread_bytes(exact=True)
-    tail.stop(what, skipped, failed=failed)
-    return [stopped_event(tail), _skipped(tail, 0, skipped)]
+def count_growth(tail: Tail) -> list[Event]:
+    """A SKIPPED event for the bytes after the flaw of a stopped log that were not skipped yet."""
+    before, unread = tail.cursor.skipped, tail.unread_bytes(exact=True)
+    if unread <= before:
+        return []
+    tail.count_skipped(unread)
+    return [_skipped(tail, before, unread)]
 
 
-def _is_there(tail: Tail) -> bool:
-    """Whether the last batch read is there: then nothing that was read can have been truncated."""
-    return bool(tail.cursor.anchor) and holds_anchor(tail.open(), tail.cursor)
-
-
-def stopped_event(tail: Tail) -> Event:
-    """The CORRUPT event: the log is stopped at its cursor."""
+def _skipped(tail: Tail, before: int, unread: int) -> Event:
+    """The event for bytes after the flaw, with positions after it: a job that gets it twice knows what it has counted."""
     cursor = tail.cursor
     return replace(
-        tail.event(Kind.CORRUPT),
-        start_position=cursor.position,
+        tail.event(Kind.SKIPPED),
+        reason="corrupt",
+        start_position=cursor.position + before,
+        end_position=cursor.position + unread,
         base_offset=cursor.next_offset,
         next_offset=cursor.next_offset,
-        reason=cursor.stopped,
+        bytes=unread - before,
     )
 
 
@@ -128,15 +155,6 @@ def _still_flawed(tail: Tail, buffer: Bytes) -> bool:
     return scanned.sums is None and (scanned.flaw is not None or (scanned.stop is Stop.SHORT and tail.has_later_segment))
 
 
-def count_growth(tail: Tail) -> list[Event]:
-    """A SKIPPED event for the bytes after the flaw of a stopped log that were not skipped yet."""
-    before, unread = tail.cursor.skipped, tail.unread_bytes(exact=True)
-    if unread <= before:
-        return []
-    tail.count_skipped(unread)
-    return [_skipped(tail, before, unread)]
-
-
 def _go_on_after(tail: Tail, segments: tuple[Segment, ...], listed: ListedSizes, buffer: Bytes) -> Relocation:
     """The end of the log, because the flaw was deleted with its segment: everything before is skipped, and a part of it is published so."""
     cursor = tail.cursor
@@ -155,21 +173,3 @@ def _go_on_after(tail: Tail, segments: tuple[Segment, ...], listed: ListedSizes,
         bytes=max(0, unread - cursor.skipped),
     )
     return Relocation(after, segments, loss)
-
-
-def _skipped(tail: Tail, before: int, unread: int) -> Event:
-    """The event for bytes after the flaw, with positions after it: a job that gets it twice knows what it has counted."""
-    cursor = tail.cursor
-    return replace(
-        tail.event(Kind.SKIPPED),
-        reason="corrupt",
-        start_position=cursor.position + before,
-        end_position=cursor.position + unread,
-        base_offset=cursor.next_offset,
-        next_offset=cursor.next_offset,
-        bytes=unread - before,
-    )
-
-
-def _extra(tail: Tail) -> dict[str, str | int]:
-    return {"log": str(tail.cursor.log)}

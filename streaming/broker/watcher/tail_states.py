@@ -57,6 +57,14 @@ class Cause(StrEnum):
     SENT_BACK = "sent back"  # to a job's beginning, or because its directory has left
 
 
+def step(state: TailState, cause: Cause) -> TailState:
+    """The state that a cause leads to. Raises `TransitionError` if it leads nowhere."""
+    after = TRANSITIONS.get((state, cause))
+    if after is None:
+        raise TransitionError(f"a log that is {state} has no transition for: {cause}")
+    return after
+
+
 TRANSITIONS = {
     (TailState.REMEMBERED, Cause.LET_GO): TailState.GONE,
     (TailState.WATCHED, Cause.DIRECTORY_LEFT): TailState.LEAVING,
@@ -93,11 +101,3 @@ TRANSITIONS = {
 
 class TransitionError(RuntimeError):
     """A cause that the table does not have for a state: an error of this program."""
-
-
-def step(state: TailState, cause: Cause) -> TailState:
-    """The state that a cause leads to. Raises `TransitionError` if it leads nowhere."""
-    after = TRANSITIONS.get((state, cause))
-    if after is None:
-        raise TransitionError(f"a log that is {state} has no transition for: {cause}")
-    return after

@@ -1,5 +1,7 @@
 """Logs that cannot be read now, and why: because the file system refuses it, not because of their contents."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,43 +11,8 @@ from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import parse_partition_dir
 
-
-@dataclass(frozen=True, slots=True)
-class StuckTail:
-    """A log that could not be read at the last try: the file or directory, and the error."""
-
-    log: LogKey
-    path: str
-    error: str
-
-
-class LeftOut:
-    """Logs that the watcher could not begin to read at the last try. One thread changes it."""
-
-    def __init__(self) -> None:
-        self.logs: dict[LogKey, StuckTail] = {}
-
-    def note(self, log: LogKey, path: Path, error: Exception) -> None:
-        """Note that a log could not be read. A file that is gone is no error: the next listing shows why."""
-        if isinstance(error, FileNotFoundError):
-            return
-        path = Path(error.filename) if isinstance(error, OSError) and error.filename else path
-        self.logs = self.logs | {log: StuckTail(log, str(path), describe(error))}
-
-    def clear(self, log: LogKey) -> None:
-        """Remove a log that is watched now."""
-        if log in self.logs:
-            self.logs = {key: each for key, each in self.logs.items() if key != log}
-
-    def keep(self, there: Collection[LogKey]) -> None:
-        """Forget logs that are gone."""
-        if not self.logs.keys() <= set(there):
-            self.logs = {key: each for key, each in self.logs.items() if key in there}
-
-
-def describe(error: Exception) -> str:
-    """An error in words, without the name of its file."""
-    return f"{error.strerror}" if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+TRIES = 3
+"""How often a log is tried while its segments are deleted or compacted."""
 
 
 def unreadable(tails: Sequence[Tail], left_out: LeftOut, directories: dict[Path, str], log_dirs: Iterable[LogDir]) -> Iterator[StuckTail]:
@@ -72,8 +39,42 @@ def unreadable(tails: Sequence[Tail], left_out: LeftOut, directories: dict[Path,
             yield StuckTail(LogKey(brokers[path.parent], name.topic, name.partition, ""), str(path), f"partition.metadata: {why}")
 
 
-TRIES = 3
-"""How often a log is tried while its segments are deleted or compacted."""
+class LeftOut:
+    """Logs that the watcher could not begin to read at the last try. One thread changes it."""
+
+    def __init__(self) -> None:
+        self.logs: dict[LogKey, StuckTail] = {}
+
+    def note(self, log: LogKey, path: Path, error: Exception) -> None:
+        """Note that a log could not be read. A file that is gone is no error: the next listing shows why."""
+        if isinstance(error, FileNotFoundError):
+            return
+        path = Path(error.filename) if isinstance(error, OSError) and error.filename else path
+        self.logs = self.logs | {log: StuckTail(log, str(path), describe(error))}
+
+    def clear(self, log: LogKey) -> None:
+        """Remove a log that is watched now."""
+        if log in self.logs:
+            self.logs = {key: each for key, each in self.logs.items() if key != log}
+
+    def keep(self, there: Collection[LogKey]) -> None:
+        """Forget logs that are gone."""
+        if not self.logs.keys() <= set(there):
+            self.logs = {key: each for key, each in self.logs.items() if key in there}
+
+
+@dataclass(frozen=True, slots=True)
+class StuckTail:
+    """A log that could not be read at the last try: the file or directory, and the error."""
+
+    log: LogKey
+    path: str
+    error: str
+
+
+def describe(error: Exception) -> str:
+    """An error in words, without the name of its file."""
+    return f"{error.strerror}" if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
 
 
 class Tries:

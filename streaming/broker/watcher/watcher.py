@@ -3,6 +3,8 @@
 Events of the file system are hints, ``stat`` is the truth: a lost hint costs latency, never data.
 """
 
+from __future__ import annotations
+
 import logging
 import queue
 import threading
@@ -41,11 +43,6 @@ from streaming.common.rows import Kind
 from streaming.kafka.formats.metadata_partitions import UncleanElection
 from streaming.rules.whereabouts import place, topic_numbers
 
-# --- publishes unclean elections as events of the new leader's log, with the offset from which on it replaces what other replicas had. The
-# agent of the new leader publishes an election, so it is published once, however many copies of the metadata there are. After a restart the
-# metadata is read again, and the election is published again: the fold counts each leader epoch once.
-
-
 log = logging.getLogger(__name__)
 
 LOG_MS = 600_000
@@ -53,81 +50,6 @@ LOG_MS = 600_000
 
 EPOCH_MS = 10_000
 """How long it waits for `leader-epoch-checkpoint`, which a leader writes when it begins to lead."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    election: UncleanElection
-    since_ms: int
-
-
-class UncleanElections:
-    """The elections that are not published yet. Only the watcher's thread calls it."""
-
-    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
-        self._cluster = cluster
-        self._clock_ms = clock_ms
-        self._pending: list[_Pending] = []
-
-    def events(self, tails: Mapping[LogKey, Tail]) -> list[Event]:
-        """The events that can be published now."""
-        now = self._clock_ms()
-        self._pending += [_Pending(election, now) for election in self._cluster.unclean_elections()]
-        pending, self._pending = self._pending, []
-        events = []
-        for each in pending:
-            event = self._event(each, tails, now)
-            if event is not None:
-                events.append(event)
-        return events
-
-    def _event(self, pending: _Pending, tails: Mapping[LogKey, Tail], now: int) -> Event | None:
-        election, waited = pending.election, now - pending.since_ms
-        tail = _tail_of(election, tails)
-        if tail is None or tail.away:
-            if waited < LOG_MS:
-                self._pending.append(pending)
-            else:
-                log.warning(
-                    "a leader was elected that is asked to recover, and its log is not watched: it is not counted", extra=_named(election)
-                )
-            return None
-        start = _start_of(election, tail)
-        if start is None and waited < EPOCH_MS:
-            self._pending.append(pending)
-            return None
-        log.warning("a leader was elected that is asked to recover", extra={**_named(election), "offset": -1 if start is None else start})
-        return replace(
-            tail.event(Kind.UNCLEAN),
-            leader=election.leader,
-            leader_epoch=election.leader_epoch,
-            next_offset=-1 if start is None else start,
-            seen_at=election.timestamp,
-            reason=",".join(map(str, election.in_sync)),
-        )
-
-
-def _tail_of(election: UncleanElection, tails: Mapping[LogKey, Tail]) -> Tail | None:
-    for topic_id in (election.topic_id, ""):
-        tail = tails.get(LogKey(election.leader, election.topic, election.partition, topic_id))
-        if tail is not None:
-            return tail
-    return None
-
-
-def _start_of(election: UncleanElection, tail: Tail) -> int | None:
-    """The offset where the new epoch begins. If nothing was appended in it, a later epoch has replaced its entry."""
-    try:
-        entries = read_leader_epochs(tail.partition.path)
-    except OSError as error:
-        log.info("leader epochs cannot be read", extra={"path": tail.path, "error": str(error)})
-        return None
-    return next((entry.start_offset for entry in entries if entry.epoch >= election.leader_epoch), None)
-
-
-def _named(election: UncleanElection) -> dict[str, object]:
-    return {"log": f"{election.topic}-{election.partition}", "broker": election.leader, "leader_epoch": election.leader_epoch}
-
 
 RESCAN_MS = 60_000
 """How often everything is listed again."""
@@ -140,22 +62,6 @@ POLL_BYTES = 128 << 20
 
 LIVE_SHARE = 8
 """Up to so many times `POLL_BYTES` are read of live logs in one poll: a plan lacks the bytes that are left for the next poll."""
-
-
-class Doubt(StrEnum):
-    """A kind of file that could not be believed, so that a fallback was used, where there is one."""
-
-    PRODUCER_SNAPSHOT = "producer_snapshot"  # an older one, or the log itself, showed what was open
-    TIME_INDEX = "time_index"  # its segment was scanned
-    CHECKPOINT = "checkpoint"  # there is no fallback for its offsets: they are not known
-    CONFIGURATION = "configuration"  # another level, or the default, stands in
-    RECORD_TIME = "record_time"  # of a batch that is too large to be opened: there is no fallback
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    beginning: Beginning
-    begun: Begun
 
 
 class Watcher:
@@ -431,3 +337,93 @@ class Watcher:
         if found or gone:
             self._cache.keep_times(found, gone)
         return self._inventories.unfinished
+
+
+class UncleanElections:
+    """The elections that are not published yet. Only the watcher's thread calls it."""
+
+    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
+        self._cluster = cluster
+        self._clock_ms = clock_ms
+        self._pending: list[_Pending] = []
+
+    def events(self, tails: Mapping[LogKey, Tail]) -> list[Event]:
+        """The events that can be published now."""
+        now = self._clock_ms()
+        self._pending += [_Pending(election, now) for election in self._cluster.unclean_elections()]
+        pending, self._pending = self._pending, []
+        events = []
+        for each in pending:
+            event = self._event(each, tails, now)
+            if event is not None:
+                events.append(event)
+        return events
+
+    def _event(self, pending: _Pending, tails: Mapping[LogKey, Tail], now: int) -> Event | None:
+        election, waited = pending.election, now - pending.since_ms
+        tail = _tail_of(election, tails)
+        if tail is None or tail.away:
+            if waited < LOG_MS:
+                self._pending.append(pending)
+            else:
+                log.warning(
+                    "a leader was elected that is asked to recover, and its log is not watched: it is not counted", extra=_named(election)
+                )
+            return None
+        start = _start_of(election, tail)
+        if start is None and waited < EPOCH_MS:
+            self._pending.append(pending)
+            return None
+        log.warning("a leader was elected that is asked to recover", extra={**_named(election), "offset": -1 if start is None else start})
+        return replace(
+            tail.event(Kind.UNCLEAN),
+            leader=election.leader,
+            leader_epoch=election.leader_epoch,
+            next_offset=-1 if start is None else start,
+            seen_at=election.timestamp,
+            reason=",".join(map(str, election.in_sync)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    election: UncleanElection
+    since_ms: int
+
+
+def _tail_of(election: UncleanElection, tails: Mapping[LogKey, Tail]) -> Tail | None:
+    for topic_id in (election.topic_id, ""):
+        tail = tails.get(LogKey(election.leader, election.topic, election.partition, topic_id))
+        if tail is not None:
+            return tail
+    return None
+
+
+def _named(election: UncleanElection) -> dict[str, object]:
+    return {"log": f"{election.topic}-{election.partition}", "broker": election.leader, "leader_epoch": election.leader_epoch}
+
+
+def _start_of(election: UncleanElection, tail: Tail) -> int | None:
+    """The offset where the new epoch begins. If nothing was appended in it, a later epoch has replaced its entry."""
+    try:
+        entries = read_leader_epochs(tail.partition.path)
+    except OSError as error:
+        log.info("leader epochs cannot be read", extra={"path": tail.path, "error": str(error)})
+        return None
+    return next((entry.start_offset for entry in entries if entry.epoch >= election.leader_epoch), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    beginning: Beginning
+    begun: Begun
+
+
+class Doubt(StrEnum):
+    """A kind of file that could not be believed, so that a fallback was used, where there is one."""
+
+    PRODUCER_SNAPSHOT = "producer_snapshot"  # an older one, or the log itself, showed what was open
+    TIME_INDEX = "time_index"  # its segment was scanned
+    CHECKPOINT = "checkpoint"  # there is no fallback for its offsets: they are not known
+    CONFIGURATION = "configuration"  # another level, or the default, stands in
+    RECORD_TIME = "record_time"  # of a batch that is too large to be opened: there is no fallback

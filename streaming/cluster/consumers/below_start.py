@@ -7,6 +7,8 @@ the group reads in that time has jumped there, also where the log start is furth
 program.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -32,19 +34,6 @@ _FEW_MOVES, _MOST_MOVES = 3, 9
 _MOST_PIECES = 100
 
 
-def holders(rows: CommitRows, groups: Mapping[str, GroupFacts], queries: Mapping[str, object]) -> Longs:
-    """Who may have fetched what comes after each commit. A share group hands out again what is not done, and a query reads in runs."""
-
-    def of(name: str) -> int:
-        facts = groups.get(name)
-        if name in queries or (facts is not None and facts.members == 0 and facts.epoch > 0 and facts.state == GroupState.EMPTY):
-            return NOBODY
-        return MEMBERS if facts is not None and facts.members > 0 else WHO_COMMITS
-
-    of_group = np.array([of(name) for name in rows.group_names], np.int64)
-    return np.where(rows.share, NOBODY, of_group[rows.group] if len(rows) else 0)
-
-
 @dataclass(slots=True)
 class Piece:
     """What one move of a log start has passed: up to ``end``."""
@@ -52,36 +41,6 @@ class Piece:
     end: int
     records: int  # `ABSENT` if they are not counted
     told: bool  # they count as lost, or were deleted before the first poll
-
-
-def _sum(pieces: Sequence[Piece]) -> int:
-    """The records of some pieces, `ABSENT` where some of them are not counted."""
-    return ABSENT if any(each.records < 0 for each in pieces) else sum(each.records for each in pieces)
-
-
-class Pace(NamedTuple):
-    """Records a second that a group reads, 0 if that is not known; seconds since its commit last moved, and since it was last looked at."""
-
-    rate: float
-    seconds: float
-    looked: float
-
-
-@dataclass(slots=True)
-class Step:
-    """What has become of what was deleted. ``offsets``: where records are not counted; ``jumped``: the commit has left out some."""
-
-    lost_records: int = 0
-    lost_offsets: int = 0
-    read_records: int = 0
-    read_offsets: int = 0
-    jumped: bool = False
-
-    def lose(self, piece: Piece, begin: int) -> None:
-        """A whole piece is lost, unless that is told already."""
-        if not piece.told:
-            self.lost_records += max(piece.records, 0)
-            self.lost_offsets += piece.end - begin if piece.records < 0 else 0
 
 
 @dataclass(slots=True)
@@ -178,6 +137,49 @@ class BelowStart:
             usual = max(speed * seconds, *(moved for moved, _ in self.moves))
         far = offset - self.begin > _TIMES_FASTER * usual if usual > 0 else offset >= log_start
         return round(speed * min(seconds, most)), far
+
+
+def _sum(pieces: Sequence[Piece]) -> int:
+    """The records of some pieces, `ABSENT` where some of them are not counted."""
+    return ABSENT if any(each.records < 0 for each in pieces) else sum(each.records for each in pieces)
+
+
+class Pace(NamedTuple):
+    """Records a second that a group reads, 0 if that is not known; seconds since its commit last moved, and since it was last looked at."""
+
+    rate: float
+    seconds: float
+    looked: float
+
+
+@dataclass(slots=True)
+class Step:
+    """What has become of what was deleted. ``offsets``: where records are not counted; ``jumped``: the commit has left out some."""
+
+    lost_records: int = 0
+    lost_offsets: int = 0
+    read_records: int = 0
+    read_offsets: int = 0
+    jumped: bool = False
+
+    def lose(self, piece: Piece, begin: int) -> None:
+        """A whole piece is lost, unless that is told already."""
+        if not piece.told:
+            self.lost_records += max(piece.records, 0)
+            self.lost_offsets += piece.end - begin if piece.records < 0 else 0
+
+
+def holders(rows: CommitRows, groups: Mapping[str, GroupFacts], queries: Mapping[str, object]) -> Longs:
+    """Who may have fetched what comes after each commit. A share group hands out again what is not done, and a query reads in runs."""
+
+    def of(name: str) -> int:
+        facts = groups.get(name)
+        if name in queries or (facts is not None and facts.members == 0 and facts.epoch > 0 and facts.state == GroupState.EMPTY):
+            return NOBODY
+        return MEMBERS if facts is not None and facts.members > 0 else WHO_COMMITS
+
+    of_group = np.array([of(name) for name in rows.group_names], np.int64)
+    return np.where(rows.share, NOBODY, of_group[rows.group] if len(rows) else 0)
 
 
 def kept_pieces(below: BelowStart) -> list[int]:

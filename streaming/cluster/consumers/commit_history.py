@@ -116,47 +116,6 @@ class CommitHistory:
         return np.where(above & (self.ended | outside | (self.resumed > ends.log_start)), first, ABSENT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Invalid:
-    """The commits that are not valid, one item for each commit: ``history`` is that of each.
-
-    ``go_on_at``: as `CommitHistory.go_on_at`. ``passed``: records between there and the committed offset, or the end of the log; nothing
-    shows that the group has read one of them. `ABSENT` where they are not counted.
-    """
-
-    history: CommitHistory
-    go_on_at: Longs
-    passed: Longs
-    beyond: Flags  # it is after the end of its log
-
-    @classmethod
-    def of(cls, history: CommitHistory, go_on_at: Longs, lag: Lags, ends: Ends, places: Places, there: Places) -> Self:
-        """Count what lies between. ``there``: the positions of ``go_on_at``."""
-        upto, edition = records_before(np.minimum(lag.start, ends.high_watermark), places, ends, lag.reads_uncommitted)
-        before = np.where(lag.reads_uncommitted, there.data, there.kept)
-        counted = (there.offset == go_on_at) & (there.reason == KNOWN) & (there.edition == edition) & (edition != ABSENT)
-        empty = (go_on_at >= 0) & (go_on_at >= ends.high_watermark)
-        passed = np.where(empty, 0, np.where(counted, np.maximum(upto - before, 0), ABSENT))
-        beyond = lag.reason == CODES[LagReason.BEYOND]
-        return cls(history=history, go_on_at=go_on_at, passed=np.where(go_on_at >= 0, passed, ABSENT), beyond=beyond)
-
-    @property
-    def skips(self) -> Flags:
-        """Where consumers go on in the middle of what they have not read. Offsets beyond the ends of their logs are not among these.
-
-        Of a topic that was created again that is so, too, as long as it is empty: without a reset they may go on after its first records.
-        """
-        ended = self.history.ended | (self.history.resumed >= 0)
-        skips: Flags = ended & (self.go_on_at >= 0) & ((self.passed != 0) | self.history.made_anew) & ~self.beyond
-        return skips
-
-    @property
-    def doubted(self) -> Flags:
-        """Where only the first commit in a topic that was created again shows that something was skipped."""
-        doubted: Flags = (self.history.resumed >= 0) & ~self.history.ended
-        return doubted
-
-
 class _Epochs:
     """The leader epochs of some logs, one after the other; the last item stands for none."""
 
@@ -228,12 +187,6 @@ class _Epochs:
         return np.where(there, found, ABSENT)
 
 
-def _named(rows: CommitRows) -> Flags:
-    """The commits that name the id of their topic."""
-    named: Flags = np.array([bool(name) for name in rows.topic_ids], np.bool_)[rows.topic_id]
-    return named
-
-
 def _made_anew(rows: CommitRows, logs: GroupLogs) -> Flags:
     """The commits that name another topic id than their log has: they are of a topic that was deleted."""
     numbers = {name: number for number, name in enumerate(rows.topic_ids)}
@@ -243,3 +196,50 @@ def _made_anew(rows: CommitRows, logs: GroupLogs) -> Flags:
     theirs = of_log[logs.of_row]
     other: Flags = _named(rows) & (theirs != -2) & (theirs != rows.topic_id)
     return other
+
+
+def _named(rows: CommitRows) -> Flags:
+    """The commits that name the id of their topic."""
+    named: Flags = np.array([bool(name) for name in rows.topic_ids], np.bool_)[rows.topic_id]
+    return named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Invalid:
+    """The commits that are not valid, one item for each commit: ``history`` is that of each.
+
+    ``go_on_at``: as `CommitHistory.go_on_at`. ``passed``: records between there and the committed offset, or the end of the log; nothing
+    shows that the group has read one of them. `ABSENT` where they are not counted.
+    """
+
+    history: CommitHistory
+    go_on_at: Longs
+    passed: Longs
+    beyond: Flags  # it is after the end of its log
+
+    @classmethod
+    def of(cls, history: CommitHistory, go_on_at: Longs, lag: Lags, ends: Ends, places: Places, there: Places) -> Self:
+        """Count what lies between. ``there``: the positions of ``go_on_at``."""
+        upto, edition = records_before(np.minimum(lag.start, ends.high_watermark), places, ends, lag.reads_uncommitted)
+        before = np.where(lag.reads_uncommitted, there.data, there.kept)
+        counted = (there.offset == go_on_at) & (there.reason == KNOWN) & (there.edition == edition) & (edition != ABSENT)
+        empty = (go_on_at >= 0) & (go_on_at >= ends.high_watermark)
+        passed = np.where(empty, 0, np.where(counted, np.maximum(upto - before, 0), ABSENT))
+        beyond = lag.reason == CODES[LagReason.BEYOND]
+        return cls(history=history, go_on_at=go_on_at, passed=np.where(go_on_at >= 0, passed, ABSENT), beyond=beyond)
+
+    @property
+    def skips(self) -> Flags:
+        """Where consumers go on in the middle of what they have not read. Offsets beyond the ends of their logs are not among these.
+
+        Of a topic that was created again that is so, too, as long as it is empty: without a reset they may go on after its first records.
+        """
+        ended = self.history.ended | (self.history.resumed >= 0)
+        skips: Flags = ended & (self.go_on_at >= 0) & ((self.passed != 0) | self.history.made_anew) & ~self.beyond
+        return skips
+
+    @property
+    def doubted(self) -> Flags:
+        """Where only the first commit in a topic that was created again shows that something was skipped."""
+        doubted: Flags = (self.history.resumed >= 0) & ~self.history.ended
+        return doubted

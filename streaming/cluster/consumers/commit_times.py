@@ -4,6 +4,8 @@ A stamp of a time to come shows nothing, and neither does one that was old when 
 polls. Coordinators themselves go by the stamps, so when offsets expire is told by these.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -27,16 +29,15 @@ LATE_MS = 600_000
 
 PendingKey = tuple[str, str, int, int, int]
 
-
-def is_ahead(stamp_ms: Longs, now_ms: int) -> Flags:
-    """Which stamps are of a time to come."""
-    ahead: Flags = stamp_ms > now_ms + AHEAD_MS
-    return ahead
+WITHIN_TIMES = 2
+"""A group is in its rhythm for so many times its usual interval after a commit."""
 
 
-def believed(stamp_ms: Longs, now_ms: int) -> Longs:
-    """The stamps, `ABSENT` where they are of a time to come."""
-    return np.where(is_ahead(stamp_ms, now_ms), ABSENT, np.minimum(stamp_ms, now_ms))
+def last_commits(rows: CommitRows, committed_ms: Longs) -> Longs:
+    """When each group last committed, by its number; `ABSENT` where it has no commit, or where that is not known."""
+    last = np.full(len(rows.group_names), ABSENT, np.int64)
+    np.maximum.at(last, rows.group, committed_ms)
+    return last
 
 
 def committed_ms(stamp_ms: Longs, before_ms: Longs, before_stamp_ms: Longs, last_ms: int, now_ms: int) -> Longs:
@@ -52,6 +53,17 @@ def committed_ms(stamp_ms: Longs, before_ms: Longs, before_stamp_ms: Longs, last
     same = (before_stamp_ms == stamp_ms) & (before_ms != ABSENT)
     found: Longs = np.where(stamp_ms < 0, ABSENT, np.where(same, np.minimum(before_ms, now_ms), when))
     return found
+
+
+def is_ahead(stamp_ms: Longs, now_ms: int) -> Flags:
+    """Which stamps are of a time to come."""
+    ahead: Flags = stamp_ms > now_ms + AHEAD_MS
+    return ahead
+
+
+def believed(stamp_ms: Longs, now_ms: int) -> Longs:
+    """The stamps, `ABSENT` where they are of a time to come."""
+    return np.where(is_ahead(stamp_ms, now_ms), ABSENT, np.minimum(stamp_ms, now_ms))
 
 
 class PendingTimes:
@@ -88,6 +100,18 @@ class PendingTimes:
         return pending.group, pending.topic, pending.partition, pending.producer_id, pending.record_offset
 
 
+class GroupPast(Protocol):
+    """What a command that polls once knows of the time before: since when commits stand, and when records were appended."""
+
+    def since(self, rows: CommitRows) -> Longs:
+        """Since when each of these commits stands, `ABSENT` where that is not known: from the coordinators' logs."""
+        ...
+
+    def appended(self, logs: GroupLogs, lags: Lags) -> AppendedNext:
+        """When the next records were appended, which no poll saw: from the logs' files."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AppendedNext:
     """When the next record of each commit was appended: not before ``earliest_ms``, not after ``latest_ms``, Unix milliseconds.
@@ -105,18 +129,6 @@ class AppendedNext:
         return undated
 
 
-class GroupPast(Protocol):
-    """What a command that polls once knows of the time before: since when commits stand, and when records were appended."""
-
-    def since(self, rows: CommitRows) -> Longs:
-        """Since when each of these commits stands, `ABSENT` where that is not known: from the coordinators' logs."""
-        ...
-
-    def appended(self, logs: GroupLogs, lags: Lags) -> AppendedNext:
-        """When the next records were appended, which no poll saw: from the logs' files."""
-        ...
-
-
 def watched(lags: Lags) -> AppendedNext:
     """When the next records were appended, for a job: the time of the append where it was seen, else what the agent's files show of it."""
     return with_seen(lags, lags.next_earliest_ms, lags.next_latest_ms)
@@ -131,21 +143,10 @@ def with_seen(lags: Lags, earliest_ms: Longs, latest_ms: Longs) -> AppendedNext:
     )
 
 
-WITHIN_TIMES = 2
-"""A group is in its rhythm for so many times its usual interval after a commit."""
-
-
 def usual_intervals(names: Sequence[str], groups: Mapping[str, GroupFacts]) -> Longs:
     """The usual interval of each group, `ABSENT` where it is not known."""
     each = map(groups.get, names)
     return np.array([ABSENT if facts is None else facts.interval_ms for facts in each], np.int64)
-
-
-def last_commits(rows: CommitRows, committed_ms: Longs) -> Longs:
-    """When each group last committed, by its number; `ABSENT` where it has no commit, or where that is not known."""
-    last = np.full(len(rows.group_names), ABSENT, np.int64)
-    np.maximum.at(last, rows.group, committed_ms)
-    return last
 
 
 def rhythm_ms(interval_ms: Longs) -> Longs:
@@ -153,13 +154,12 @@ def rhythm_ms(interval_ms: Longs) -> Longs:
     return np.where(interval_ms > SHORT_MS, WITHIN_TIMES * interval_ms, 0)
 
 
-# --- by how much what is known of each commit is older than the round: a job may be behind its agents, and an agent may stand still. An
-# answer is as of its data. What a group has not read for a minute, by data of a minute ago, it may have read since then. An agent that goes
-# on after it has stood still may tell first that a log begins later, and then what groups had committed before that.
-
-
 class DataAges:
     """How old the data of each agent is. It remembers up to when agents were read that are no longer there.
+
+    By how much what is known of each commit is older than the round: a job may be behind its agents, and an agent may stand still. An
+    answer is as of its data. What a group has not read for a minute, by data of a minute ago, it may have read since then. An agent
+    that goes on after it has stood still may tell first that a log begins later, and then what groups had committed before that.
 
     Only the thread that polls uses it.
     """

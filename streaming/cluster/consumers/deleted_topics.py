@@ -7,6 +7,8 @@ With a topic its records go, and its coordinators delete the commits of it a mom
 - What was appended between that round and the deletion is not in it, so it is a lower bound.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,18 +28,6 @@ MOST_KEPT = 10_000
 """The most losses that are remembered, the newest."""
 
 _COLUMNS = ("topic", "left", "offsets", "counted_ms")
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    """What was left of one commit when that was counted last."""
-
-    group: str
-    topic: str
-    topic_id: str
-    left: int  # records, ABSENT where only offsets are known
-    offsets: int
-    counted_ms: int
 
 
 class DeletedTopics:
@@ -120,6 +110,18 @@ class DeletedTopics:
             )
             for row in some.tolist()
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """What was left of one commit when that was counted last."""
+
+    group: str
+    topic: str
+    topic_id: str
+    left: int  # records, ABSENT where only offsets are known
+    offsets: int
+    counted_ms: int
 
 
 def _sums(counts: Sequence[_Count], deletions: Mapping[str, int]) -> list[DeletedTopic]:

@@ -7,6 +7,8 @@ after a commit is lost when no consumer has it in memory. A share group has done
 it is done with.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,83 +29,11 @@ from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 
-# --- what the partitions of groups have lost within the last 24 hours: how much, and when last. Few partitions lose something, and few of
-# those often. So losses are kept apart from the commits, those of one hour as one: they go together, a day after the last of them.
-
-
 LOST_LATELY_MS = 24 * 3_600_000
 """For so long a loss is remembered."""
 
 _HOUR_MS = 3_600_000
 _NONE: Longs = np.empty(0, np.int64)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LostLately:
-    """One item for each commit: what was lost in records, and in offsets whose records were not counted, and when last, Unix
-    milliseconds; 0, 0 and `ABSENT` where no loss was seen, and `ABSENT` in all where it was polled only once.
-    """
-
-    records: Longs
-    offsets: Longs
-    last_ms: Longs
-
-    @classmethod
-    def unwatched(cls, count: int) -> "LostLately":
-        """The losses of so many commits that are polled only once: what was lost before is not known."""
-        unknown = np.full(count, ABSENT, np.int64)
-        return cls(records=unknown, offsets=unknown, last_ms=unknown)
-
-
-class LossMemory:
-    """Remembers losses by the keys of their commits. Only the thread that polls uses it."""
-
-    def __init__(self) -> None:
-        self._key, self._hour, self._last_ms, self._records, self._offsets = (_NONE,) * 5
-
-    def keep(self, key: Longs) -> None:
-        """Forget the losses of commits that are not among these, sorted."""
-        if len(self._key):
-            self._choose(np.isin(self._key, key))
-
-    def add(self, key: Longs, records: Longs, offsets: Longs, now_ms: int) -> None:
-        """Losses of now. Losses that are a day old are forgotten, and none was at a time to come, if the clock was set back."""
-        if len(self._key):
-            self._last_ms = np.minimum(self._last_ms, now_ms)
-            self._choose(now_ms - self._last_ms <= LOST_LATELY_MS)
-        self.recall(key, records, offsets, np.full(len(key), now_ms))
-
-    def recall(self, key: Longs, records: Longs, offsets: Longs, at_ms: Longs) -> None:
-        """Losses of other times."""
-        if not len(key):
-            return
-        hour = at_ms // _HOUR_MS
-        both = np.stack([np.append(self._key, key), np.append(self._hour, hour)])
-        (self._key, self._hour), item = np.unique(both, axis=1, return_inverse=True)
-        self._last_ms = self._joined(np.maximum, item, self._last_ms, at_ms)
-        self._records = self._joined(np.add, item, self._records, records)
-        self._offsets = self._joined(np.add, item, self._offsets, offsets)
-
-    def of(self, key: Longs) -> LostLately:
-        """What each of these commits, sorted by their keys, has lost."""
-        records, offsets, last_ms = np.zeros(len(key), np.int64), np.zeros(len(key), np.int64), np.full(len(key), ABSENT)
-        if len(self._key):
-            item = np.searchsorted(key, self._key)
-            np.add.at(records, item, self._records)
-            np.add.at(offsets, item, self._offsets)
-            np.maximum.at(last_ms, item, self._last_ms)
-        return LostLately(records=records, offsets=offsets, last_ms=last_ms)
-
-    def _joined(self, how: np.ufunc, item: Longs, before: Longs, now: Longs) -> Longs:
-        joined = np.zeros(len(self._key), np.int64)
-        how.at(joined, item.ravel(), np.append(before, now))
-        return joined
-
-    def _choose(self, some: Flags) -> None:
-        if not some.all():
-            columns = self._key, self._hour, self._last_ms, self._records, self._offsets
-            self._key, self._hour, self._last_ms, self._records, self._offsets = (column[some] for column in columns)
-
 
 PAIR_BITS = 32
 """A key of commits, without so many low bits, is the number of its pair of group and topic."""
@@ -127,44 +57,6 @@ _COLUMNS = (
     "isolation",
     "edition",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Counted:
-    """How much each partition has read and lost over the rounds so far.
-
-    ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it.
-    """
-
-    lost_ms: Longs  # when a round last found that records were deleted before it had read them, `ABSENT` if none did
-    losing_since_ms: Longs  # the first of those losses that came within `LOST_LATELY_MS` of each other up to that one
-    lost_lately: LostLately  # what rounds found so of late
-    lost_records: Longs
-    buffered: Flags  # some of its consumers may have that in memory
-    rate: Rates  # records a second that it has read lately, `ABSENT` if that is not known yet
-    lasting_rate: Rates  # the same of one that has read for `LASTING_MS`, and within the last `SILENT_MS`
-    settled_rate: Rates  # the same of one that has read for `SETTLED_MS`
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Counters:
-    """Totals of each pair of group and topic, by its number: they only grow."""
-
-    committed_records: Longs
-    lost_records: Longs
-    lost_offsets: Longs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Passed:
-    """What lies between where each partition was read from before and where it is read from now."""
-
-    taken: Flags  # it is known where that is
-    records: Longs
-    offsets: Longs  # what is read, where records are not counted
-    deleted: Longs  # records that were deleted after the commit, `ABSENT` if they are not counted
-    lost_records: Longs
-    lost_offsets: Longs  # what is lost, where records are not counted
 
 
 class CountingMemory:
@@ -366,6 +258,104 @@ class CountingMemory:
         self._losses.add(rows.key[losing], passed.lost_records[losing], passed.lost_offsets[losing], now_ms)
 
 
+class LossMemory:
+    """Remembers losses by the keys of their commits. Only the thread that polls uses it.
+
+    What the partitions of groups have lost within the last 24 hours: how much, and when last. Few partitions lose something, and few
+    of those often. So losses are kept apart from the commits, those of one hour as one: they go together, a day after the last of
+    them.
+    """
+
+    def __init__(self) -> None:
+        self._key, self._hour, self._last_ms, self._records, self._offsets = (_NONE,) * 5
+
+    def keep(self, key: Longs) -> None:
+        """Forget the losses of commits that are not among these, sorted."""
+        if len(self._key):
+            self._choose(np.isin(self._key, key))
+
+    def add(self, key: Longs, records: Longs, offsets: Longs, now_ms: int) -> None:
+        """Losses of now. Losses that are a day old are forgotten, and none was at a time to come, if the clock was set back."""
+        if len(self._key):
+            self._last_ms = np.minimum(self._last_ms, now_ms)
+            self._choose(now_ms - self._last_ms <= LOST_LATELY_MS)
+        self.recall(key, records, offsets, np.full(len(key), now_ms))
+
+    def recall(self, key: Longs, records: Longs, offsets: Longs, at_ms: Longs) -> None:
+        """Losses of other times."""
+        if not len(key):
+            return
+        hour = at_ms // _HOUR_MS
+        both = np.stack([np.append(self._key, key), np.append(self._hour, hour)])
+        (self._key, self._hour), item = np.unique(both, axis=1, return_inverse=True)
+        self._last_ms = self._joined(np.maximum, item, self._last_ms, at_ms)
+        self._records = self._joined(np.add, item, self._records, records)
+        self._offsets = self._joined(np.add, item, self._offsets, offsets)
+
+    def of(self, key: Longs) -> LostLately:
+        """What each of these commits, sorted by their keys, has lost."""
+        records, offsets, last_ms = np.zeros(len(key), np.int64), np.zeros(len(key), np.int64), np.full(len(key), ABSENT)
+        if len(self._key):
+            item = np.searchsorted(key, self._key)
+            np.add.at(records, item, self._records)
+            np.add.at(offsets, item, self._offsets)
+            np.maximum.at(last_ms, item, self._last_ms)
+        return LostLately(records=records, offsets=offsets, last_ms=last_ms)
+
+    def _joined(self, how: np.ufunc, item: Longs, before: Longs, now: Longs) -> Longs:
+        joined = np.zeros(len(self._key), np.int64)
+        how.at(joined, item.ravel(), np.append(before, now))
+        return joined
+
+    def _choose(self, some: Flags) -> None:
+        if not some.all():
+            columns = self._key, self._hour, self._last_ms, self._records, self._offsets
+            self._key, self._hour, self._last_ms, self._records, self._offsets = (column[some] for column in columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LostLately:
+    """One item for each commit: what was lost in records, and in offsets whose records were not counted, and when last, Unix
+    milliseconds; 0, 0 and `ABSENT` where no loss was seen, and `ABSENT` in all where it was polled only once.
+    """
+
+    records: Longs
+    offsets: Longs
+    last_ms: Longs
+
+    @classmethod
+    def unwatched(cls, count: int) -> LostLately:
+        """The losses of so many commits that are polled only once: what was lost before is not known."""
+        unknown = np.full(count, ABSENT, np.int64)
+        return cls(records=unknown, offsets=unknown, last_ms=unknown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counters:
+    """Totals of each pair of group and topic, by its number: they only grow."""
+
+    committed_records: Longs
+    lost_records: Longs
+    lost_offsets: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counted:
+    """How much each partition has read and lost over the rounds so far.
+
+    ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it.
+    """
+
+    lost_ms: Longs  # when a round last found that records were deleted before it had read them, `ABSENT` if none did
+    losing_since_ms: Longs  # the first of those losses that came within `LOST_LATELY_MS` of each other up to that one
+    lost_lately: LostLately  # what rounds found so of late
+    lost_records: Longs
+    buffered: Flags  # some of its consumers may have that in memory
+    rate: Rates  # records a second that it has read lately, `ABSENT` if that is not known yet
+    lasting_rate: Rates  # the same of one that has read for `LASTING_MS`, and within the last `SILENT_MS`
+    settled_rate: Rates  # the same of one that has read for `SETTLED_MS`
+
+
 def records_before(start: Longs, places: Places, ends: Ends, reads_uncommitted: Flags) -> tuple[Longs, Longs]:
     """Records before each start that a group of that isolation gets, and the edition of that count; `ABSENT` twice where it is not
     known."""
@@ -379,3 +369,15 @@ def records_before(start: Longs, places: Places, ends: Ends, reads_uncommitted: 
     kept = np.select(at, (places.kept, ends.kept, ends.end_kept), ABSENT)
     data = np.select(at, (places.data, ends.stable_data, ends.data), ABSENT)
     return np.where(reads_uncommitted, data, kept), edition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Passed:
+    """What lies between where each partition was read from before and where it is read from now."""
+
+    taken: Flags  # it is known where that is
+    records: Longs
+    offsets: Longs  # what is read, where records are not counted
+    deleted: Longs  # records that were deleted after the commit, `ABSENT` if they are not counted
+    lost_records: Longs
+    lost_offsets: Longs  # what is lost, where records are not counted

@@ -1,5 +1,7 @@
 """What only the agents of a group's partitions know: what is deleted with the next record, and whether its batch is sound."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,23 +31,6 @@ A = TypeVar("A")
 
 Position = tuple[str, int, int]
 """Topic, partition and offset."""
-
-
-class GroupAgent(Protocol):
-    """The calls that an answer about a group needs of each agent."""
-
-    def positions(self, question: pa.Table) -> pa.Table:
-        """See `streaming.spark.client.agent_client.AgentClient.positions`."""
-
-    def batch(self, request: BatchRequest) -> BatchCheck:
-        """See `streaming.spark.client.agent_client.AgentClient.batch`."""
-
-
-class AgentCall(Protocol):
-    """Calls agents, and waits a moment at most; returns the answers that have come, by the names of the calls."""
-
-    def __call__(self, calls: Mapping[str, Callable[[], A]]) -> Mapping[str, A]:
-        """Make the calls."""
 
 
 class GroupDetails:
@@ -100,6 +85,23 @@ class GroupDetails:
             for row in table.to_pylist()
             if row["state"].upper() == _KNOWN
         }
+
+
+class GroupAgent(Protocol):
+    """The calls that an answer about a group needs of each agent."""
+
+    def positions(self, question: pa.Table) -> pa.Table:
+        """See `streaming.spark.client.agent_client.AgentClient.positions`."""
+
+    def batch(self, request: BatchRequest) -> BatchCheck:
+        """See `streaming.spark.client.agent_client.AgentClient.batch`."""
+
+
+class AgentCall(Protocol):
+    """Calls agents, and waits a moment at most; returns the answers that have come, by the names of the calls."""
+
+    def __call__(self, calls: Mapping[str, Callable[[], A]]) -> Mapping[str, A]:
+        """Make the calls."""
 
 
 def _log(partition: GroupPartition) -> TopicPartition:

@@ -1,5 +1,7 @@
 """The lag of groups, and what changes it: newer ends of logs, records that share groups are done with."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -18,167 +20,45 @@ Codes = NDArray[np.int8]
 ABSENT = -1
 """A number that is not known, or a time that does not exist."""
 
-
-class LagReason(StrEnum):
-    """Why the lag of a partition is not known; the first one that applies is shown."""
-
-    NOT_OBSERVED = "coordinator_not_observed"  # no agent reads the current replica of the coordinator's log
-    UNREAD = "coordinator_behind"  # its agent has not read all of that log yet
-    CHECKPOINT = "checkpoint_unread"  # the checkpoint of a streaming query cannot be read now
-    NOT_REPLICATED = "commit_not_replicated"  # only commits above the high watermark of the coordinator's log are known
-    NOT_UNDERSTOOD = "not_understood"  # the commit is damaged or of a later version
-    ELSEWHERE = "not_in_cluster"  # a streaming query reads a topic that is not there: perhaps one of another cluster
-    TOPIC_GONE = "topic_gone"
-    MADE_ANEW = "topic_made_anew"  # the commit is of an earlier topic with this name
-    LEADER = "leader_not_observed"  # no agent reads the partition's leader, or it does not answer
-    UNREADABLE = "log_unreadable"  # its log dir is read, but not its log: it may not be, or cannot be now
-    NEWER = "commit_newer"  # the committed offset is after the end of the log as it is known, which is perhaps older
-    BEYOND = "beyond_end"  # the committed offset is after the end of the log: where the consumer will begin is not on disk
-    REMOTE = "remote_log_start"  # the next record is only in remote storage
-    DAMAGED = "damaged"
-    FILLING = "filling"  # the agent has not counted the log so far yet
-
-
-REASONS = tuple(LagReason)
 KNOWN = np.int8(-1)
 """The code of a partition whose lag is known; every other code is an index in `REASONS`."""
 
-CODES = {reason: np.int8(code) for code, reason in enumerate(REASONS)}
+RETRIED_ROUNDS = 4
+"""A position that is not known is asked for again after so many rounds: an agent fills its ladders for minutes. One that was known in the
+round before is asked for again in the next: a file was deleted while its agent looked, and its next listing shows that."""
+
+LOOKED_MS = 10_000
+"""An agent that is not behind has looked at each log within so long."""
+
+WAITS_MS = 60_000
+"""For so long an offset within the log counts in place of the newer one, and then nothing is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ends:
-    """Logs that groups read, one item for each. `ABSENT` where a number is not known.
-
-    ``data``, ``control``, ``bytes``: up to the high watermark.
-    """
-
-    reason: Codes  # the code of why nothing can be known of it
-    counted: Codes  # why its records cannot be
-    log_start: Longs
-    start_after_crash: Longs  # where it begins again if its broker is killed now, `ABSENT`: there
-    log_end: Longs
-    high_watermark: Longs
-    last_stable: Longs
-    open_from: Longs  # as in `GroupLogs`
-    edition: Longs  # of the counts below
-    data: Longs
-    stable_data: Longs  # up to the last stable offset
-    kept: Longs  # data that is not aborted up to there
-    end_kept: Longs  # up to the high watermark, where transactions that are open still count
-    control: Longs
-    bytes: Longs
-    damaged: Flags  # what comes after ``log_end`` is no batch, so that the log may have gone on
-
-    def take(self, items: Longs) -> "Ends":
-        """The logs of some partitions, each by its index."""
-        return Ends(**{name: getattr(self, name)[items] for name in self.__slots__})
-
-    @property
-    def undecided(self) -> Flags:
-        """Whether a transaction is open from before the log start: how much of what is deleted is aborted is not known yet."""
-        return (self.open_from >= 0) & (self.open_from < self.log_start)
+def done_between(rows: CommitRows, first: Longs, end: Longs) -> Done:
+    """What each commit's group is done with from one offset on and before another; 0 of all that are no share groups."""
+    least, most = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    for row in np.flatnonzero(rows.share & (rows.offset >= 0) & (end > first)).tolist():
+        ranges = rows.done[row]
+        if ranges is None:
+            most[row] = min(int(rows.delivered[row]), int(end[row] - first[row]))
+        else:
+            least[row] = most[row] = between(ranges, int(first[row]), int(end[row]))
+    return Done(least, most)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Places:
-    """The positions from which partitions are read, one item for each; ``offset`` is `ABSENT` where none was answered yet.
+class Done(NamedTuple):
+    """How many offsets of each range are done with, at least and at most: the same, but where only the number of all is known."""
 
-    ``edition`` to ``bytes``: counts of everything before the offset. ``next_`` are of the next data record: its offset, `ABSENT` for none,
-    its own time, the time when it was appended, the size of its batch, the base offset of its segment, and its batch's position there; if
-    its append was not seen, it was between ``next_earliest_ms`` and ``next_latest_ms``.
-    ``reads_uncommitted``: 1 if that may be an aborted one. ``deleted_``: as in `streaming.broker.ladder.positions.Position`.
-    """
-
-    reason: Codes
-    offset: Longs
-    edition: Longs
-    data: Longs
-    aborted: Longs
-    control: Longs
-    bytes: Longs
-    next_offset: Longs
-    next_timestamp_ms: Longs
-    next_append_ms: Longs
-    next_batch_bytes: Longs
-    next_segment: Longs
-    next_position: Longs
-    reads_uncommitted: Longs
-    deleted_least: Longs
-    deleted_most: Longs
-    next_earliest_ms: Longs
-    next_latest_ms: Longs
-
-    @property
-    def kept(self) -> Longs:
-        """Records of committed data before each position."""
-        return self.data - self.aborted
+    least: Longs
+    most: Longs
 
 
-_OF_NEXT = tuple(name for name in Places.__slots__ if name.startswith("next_"))
-"""The columns of `Places` about the next record."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Committed:
-    """What is known of partitions without their logs, one item for each.
-
-    ``share``: of a share group, of which ``offset`` is the start offset, and ``delivered`` offsets after it are done with; between
-    ``done_least`` and ``done_most`` of these are before ``start``.
-    """
-
-    offset: Longs  # the committed one
-    start: Longs  # from where on there is something to read
-    reason: Codes  # the code of why it cannot count
-    beyond: Flags  # if it is after the end of the log that is known, it is known to be beyond the end
-    reads_uncommitted: Flags  # of a group that is known to read with ``read_uncommitted``
-    share: Flags
-    delivered: Longs
-    done_least: Longs
-    done_most: Longs
-    deleted_to: Longs  # what is before it is deleted, and the commit is no older; ``start``, but where the commit is perhaps older
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Lags:
-    """The lag of partitions, one item for each, `ABSENT` where it is not known.
-
-    ``offsets`` may be known all the same. ``read_committed`` and ``read_uncommitted``: records. ``below``: so many offsets before the log
-    start, without those that a share group is known to be done with, nor what is after ``deleted_to``, which is as in `Committed`.
-    ``next_``: as in `Places`, `ABSENT` where nothing is left. ``held``: the next record is behind an open transaction, and not known to be
-    readable: ``reads_uncommitted``, as in `Committed`, is not set.
-    """
-
-    reason: Codes  # the code of why the records are not known
-    start: Longs  # the offset from which they are counted
-    offsets: Longs
-    offsets_there: Longs  # what is left of ``offsets`` without all that are before the log start
-    read_committed: Longs
-    read_uncommitted: Longs
-    bytes: Longs
-    next_offset: Longs
-    next_timestamp_ms: Longs
-    next_append_ms: Longs
-    next_batch_bytes: Longs
-    next_segment: Longs
-    next_position: Longs
-    next_earliest_ms: Longs
-    next_latest_ms: Longs
-    beyond: Flags  # the committed offset is after the log's end
-    below: Longs
-    deleted_to: Longs
-    held: Flags
-    reads_uncommitted: Flags
-
-    @property
-    def left(self) -> Longs:
-        """The records that the group has yet to get: by the isolation that it is known to have, else with ``read_committed``."""
-        return np.where(self.reads_uncommitted, self.read_uncommitted, self.read_committed)
-
-    @property
-    def next_ms(self) -> Longs:
-        """Since when the next record of each partition is there: since it was appended, or since its own time where that was not seen."""
-        return np.where(self.next_append_ms >= 0, self.next_append_ms, self.next_timestamp_ms)
+def first(*codes: Codes) -> Codes:
+    """The first code of each item that is a reason."""
+    found = codes[0]
+    for each in codes[1:]:
+        found = np.where(found == KNOWN, each, found)
+    return found
 
 
 def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
@@ -227,9 +107,135 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
     )
 
 
-def unanswered(lag: Lags, silent: Flags) -> Lags:
-    """The same, where the agents of some partitions do not answer: what they have not counted yet no agent counts now."""
-    return replace(lag, reason=np.where(silent & (lag.reason == CODES[LagReason.FILLING]), CODES[LagReason.LEADER], lag.reason))
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Committed:
+    """What is known of partitions without their logs, one item for each.
+
+    ``share``: of a share group, of which ``offset`` is the start offset, and ``delivered`` offsets after it are done with; between
+    ``done_least`` and ``done_most`` of these are before ``start``.
+    """
+
+    offset: Longs  # the committed one
+    start: Longs  # from where on there is something to read
+    reason: Codes  # the code of why it cannot count
+    beyond: Flags  # if it is after the end of the log that is known, it is known to be beyond the end
+    reads_uncommitted: Flags  # of a group that is known to read with ``read_uncommitted``
+    share: Flags
+    delivered: Longs
+    done_least: Longs
+    done_most: Longs
+    deleted_to: Longs  # what is before it is deleted, and the commit is no older; ``start``, but where the commit is perhaps older
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ends:
+    """Logs that groups read, one item for each. `ABSENT` where a number is not known.
+
+    ``data``, ``control``, ``bytes``: up to the high watermark.
+    """
+
+    reason: Codes  # the code of why nothing can be known of it
+    counted: Codes  # why its records cannot be
+    log_start: Longs
+    start_after_crash: Longs  # where it begins again if its broker is killed now, `ABSENT`: there
+    log_end: Longs
+    high_watermark: Longs
+    last_stable: Longs
+    open_from: Longs  # as in `GroupLogs`
+    edition: Longs  # of the counts below
+    data: Longs
+    stable_data: Longs  # up to the last stable offset
+    kept: Longs  # data that is not aborted up to there
+    end_kept: Longs  # up to the high watermark, where transactions that are open still count
+    control: Longs
+    bytes: Longs
+    damaged: Flags  # what comes after ``log_end`` is no batch, so that the log may have gone on
+
+    def take(self, items: Longs) -> Ends:
+        """The logs of some partitions, each by its index."""
+        return Ends(**{name: getattr(self, name)[items] for name in self.__slots__})
+
+    @property
+    def undecided(self) -> Flags:
+        """Whether a transaction is open from before the log start: how much of what is deleted is aborted is not known yet."""
+        return (self.open_from >= 0) & (self.open_from < self.log_start)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Places:
+    """The positions from which partitions are read, one item for each; ``offset`` is `ABSENT` where none was answered yet.
+
+    ``edition`` to ``bytes``: counts of everything before the offset. ``next_`` are of the next data record: its offset, `ABSENT` for none,
+    its own time, the time when it was appended, the size of its batch, the base offset of its segment, and its batch's position there; if
+    its append was not seen, it was between ``next_earliest_ms`` and ``next_latest_ms``.
+    ``reads_uncommitted``: 1 if that may be an aborted one. ``deleted_``: as in `streaming.broker.ladder.positions.Position`.
+    """
+
+    reason: Codes
+    offset: Longs
+    edition: Longs
+    data: Longs
+    aborted: Longs
+    control: Longs
+    bytes: Longs
+    next_offset: Longs
+    next_timestamp_ms: Longs
+    next_append_ms: Longs
+    next_batch_bytes: Longs
+    next_segment: Longs
+    next_position: Longs
+    reads_uncommitted: Longs
+    deleted_least: Longs
+    deleted_most: Longs
+    next_earliest_ms: Longs
+    next_latest_ms: Longs
+
+    @property
+    def kept(self) -> Longs:
+        """Records of committed data before each position."""
+        return self.data - self.aborted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lags:
+    """The lag of partitions, one item for each, `ABSENT` where it is not known.
+
+    ``offsets`` may be known all the same. ``read_committed`` and ``read_uncommitted``: records. ``below``: so many offsets before the log
+    start, without those that a share group is known to be done with, nor what is after ``deleted_to``, which is as in `Committed`.
+    ``next_``: as in `Places`, `ABSENT` where nothing is left. ``held``: the next record is behind an open transaction, and not known to be
+    readable: ``reads_uncommitted``, as in `Committed`, is not set.
+    """
+
+    reason: Codes  # the code of why the records are not known
+    start: Longs  # the offset from which they are counted
+    offsets: Longs
+    offsets_there: Longs  # what is left of ``offsets`` without all that are before the log start
+    read_committed: Longs
+    read_uncommitted: Longs
+    bytes: Longs
+    next_offset: Longs
+    next_timestamp_ms: Longs
+    next_append_ms: Longs
+    next_batch_bytes: Longs
+    next_segment: Longs
+    next_position: Longs
+    next_earliest_ms: Longs
+    next_latest_ms: Longs
+    beyond: Flags  # the committed offset is after the log's end
+    below: Longs
+    deleted_to: Longs
+    held: Flags
+    reads_uncommitted: Flags
+
+    @property
+    def left(self) -> Longs:
+        """The records that the group has yet to get: by the isolation that it is known to have, else with ``read_committed``."""
+        return np.where(self.reads_uncommitted, self.read_uncommitted, self.read_committed)
+
+    @property
+    def next_ms(self) -> Longs:
+        """Since when the next record of each partition is there: since it was appended, or since its own time where that was not seen."""
+        return np.where(self.next_append_ms >= 0, self.next_append_ms, self.next_timestamp_ms)
 
 
 def coded(flags: Flags, reason: LagReason) -> Codes:
@@ -237,23 +243,48 @@ def coded(flags: Flags, reason: LagReason) -> Codes:
     return np.where(flags, CODES[reason], KNOWN)
 
 
-def first(*codes: Codes) -> Codes:
-    """The first code of each item that is a reason."""
-    found = codes[0]
-    for each in codes[1:]:
-        found = np.where(found == KNOWN, each, found)
-    return found
+class LagReason(StrEnum):
+    """Why the lag of a partition is not known; the first one that applies is shown."""
+
+    NOT_OBSERVED = "coordinator_not_observed"  # no agent reads the current replica of the coordinator's log
+    UNREAD = "coordinator_behind"  # its agent has not read all of that log yet
+    CHECKPOINT = "checkpoint_unread"  # the checkpoint of a streaming query cannot be read now
+    NOT_REPLICATED = "commit_not_replicated"  # only commits above the high watermark of the coordinator's log are known
+    NOT_UNDERSTOOD = "not_understood"  # the commit is damaged or of a later version
+    ELSEWHERE = "not_in_cluster"  # a streaming query reads a topic that is not there: perhaps one of another cluster
+    TOPIC_GONE = "topic_gone"
+    MADE_ANEW = "topic_made_anew"  # the commit is of an earlier topic with this name
+    LEADER = "leader_not_observed"  # no agent reads the partition's leader, or it does not answer
+    UNREADABLE = "log_unreadable"  # its log dir is read, but not its log: it may not be, or cannot be now
+    NEWER = "commit_newer"  # the committed offset is after the end of the log as it is known, which is perhaps older
+    BEYOND = "beyond_end"  # the committed offset is after the end of the log: where the consumer will begin is not on disk
+    REMOTE = "remote_log_start"  # the next record is only in remote storage
+    DAMAGED = "damaged"
+    FILLING = "filling"  # the agent has not counted the log so far yet
 
 
-# --- what share groups are done with after their start offsets: from where on they have something left, and how much before it was done.
-# Kafka moves a start offset on only now and then: until then the first offsets after it may all be done with.
+REASONS = tuple(LagReason)
 
 
-class Done(NamedTuple):
-    """How many offsets of each range are done with, at least and at most: the same, but where only the number of all is known."""
+CODES = {reason: np.int8(code) for code, reason in enumerate(REASONS)}
 
-    least: Longs
-    most: Longs
+
+_OF_NEXT = tuple(name for name in Places.__slots__ if name.startswith("next_"))
+"""The columns of `Places` about the next record."""
+
+
+def unanswered(lag: Lags, silent: Flags) -> Lags:
+    """The same, where the agents of some partitions do not answer: what they have not counted yet no agent counts now."""
+    return replace(lag, reason=np.where(silent & (lag.reason == CODES[LagReason.FILLING]), CODES[LagReason.LEADER], lag.reason))
+
+
+def first_undone(rows: CommitRows) -> Longs:
+    """The first offset of each commit that its group is not done with, whatever has been deleted.
+
+    What share groups are done with after their start offsets: from where on they have something left, and how much before it was
+    done. Kafka moves a start offset on only now and then: until then the first offsets after it may all be done with.
+    """
+    return starts(rows, rows.offset)
 
 
 def starts(rows: CommitRows, log_start: Longs) -> Longs:
@@ -264,48 +295,13 @@ def starts(rows: CommitRows, log_start: Longs) -> Longs:
     return found
 
 
-def first_undone(rows: CommitRows) -> Longs:
-    """The first offset of each commit that its group is not done with, whatever has been deleted."""
-    return starts(rows, rows.offset)
-
-
-def done_between(rows: CommitRows, first: Longs, end: Longs) -> Done:
-    """What each commit's group is done with from one offset on and before another; 0 of all that are no share groups."""
-    least, most = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-    for row in np.flatnonzero(rows.share & (rows.offset >= 0) & (end > first)).tolist():
-        ranges = rows.done[row]
-        if ranges is None:
-            most[row] = min(int(rows.delivered[row]), int(end[row] - first[row]))
-        else:
-            least[row] = most[row] = between(ranges, int(first[row]), int(end[row]))
-    return Done(least, most)
-
-
-# --- the positions from which groups' partitions are read, kept from round to round: what has to be asked again, and what was answered. A
-# position stays right as long as its log's edition does, if its next record was below the last stable offset, or may be an aborted one.
-# Else a transaction that ends may change which record is next.
-
-
-NUMBERS = tuple(name for name in Places.__slots__ if name not in ("reason", "offset", "edition"))
-"""The columns of `Places` that an answer has by these names."""
-
-RETRIED_ROUNDS = 4
-"""A position that is not known is asked for again after so many rounds: an agent fills its ladders for minutes. One that was known in the
-round before is asked for again in the next: a file was deleted while its agent looked, and its next listing shows that."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answered:
-    """Positions, one item for each offset that was asked for. ``decided``: no transaction that ends changes the next record."""
-
-    reason: Codes
-    edition: Longs
-    decided: Flags
-    numbers: dict[str, Longs]
-
-
 class PlaceMemory:
-    """Positions by the keys of commits. Only the thread that polls uses it."""
+    """Positions by the keys of commits. Only the thread that polls uses it.
+
+    The positions from which groups' partitions are read, kept from round to round: what has to be asked again, and what was answered.
+    A position stays right as long as its log's edition does, if its next record was below the last stable offset, or may be an
+    aborted one. Else a transaction that ends may change which record is next.
+    """
 
     def __init__(self) -> None:
         self._key: Longs = np.empty(0, np.int64)
@@ -360,6 +356,10 @@ class PlaceMemory:
             self._columns[name][rows] = positions.numbers[name]
 
 
+NUMBERS = tuple(name for name in Places.__slots__ if name not in ("reason", "offset", "edition"))
+"""The columns of `Places` that an answer has by these names."""
+
+
 def carried(before: Longs, after: Longs) -> tuple[Longs, Flags]:
     """For each key after, its row among the keys before, and whether it was there; both in ascending order."""
     rows = np.searchsorted(before, after)
@@ -373,48 +373,23 @@ def padded(column: Longs) -> Longs:
     return np.append(column, ABSENT)
 
 
-# --- commits that are newer than what is known of the log that they are of: after its end, as that is known in this round. The log of a
-# coordinator and the log that a group reads may be of two agents, and the leader's may be behind, stand still or be away. So an offset is
-# beyond the end of a log only if its leader's agent has found the log to end before it later than the job knew of the offset. Until then
-# the newest offset counts that is within the log, for a while; where there is none, nothing is known.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Answered:
+    """Positions, one item for each offset that was asked for. ``decided``: no transaction that ends changes the next record."""
 
-
-LOOKED_MS = 10_000
-"""An agent that is not behind has looked at each log within so long."""
-
-WAITS_MS = 60_000
-"""For so long an offset within the log counts in place of the newer one, and then nothing is known."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Offsets:
-    """Offsets of commits. ``offset``: `ABSENT` for none. Of a share group, what it is done with after it belongs to it."""
-
-    offset: Longs
-    delivered: Longs
-    done: NDArray[np.object_]
-
-    @classmethod
-    def none(cls, count: int) -> "_Offsets":
-        return cls(np.full(count, ABSENT, np.int64), np.zeros(count, np.int64), np.full(count, None, np.object_))
-
-    def carried(self, before: Longs, there: Flags) -> "_Offsets":
-        offset = np.where(there, padded(self.offset)[before], ABSENT)
-        return _Offsets(offset, padded(self.delivered)[before], np.append(self.done, np.array([None], np.object_))[before])
-
-    def within(self, log_end: Longs) -> Flags:
-        within: Flags = (self.offset >= 0) & (self.offset <= log_end)
-        return within
-
-    @classmethod
-    def chosen(cls, flags: Sequence[Flags], some: Sequence["_Offsets"]) -> "_Offsets":
-        """The offsets of each item from the first of some whose flag is set; from the last one if none is."""
-        columns = ([getattr(each, column.name) for each in some] for column in fields(cls))
-        return cls(*(np.select(flags, each[:-1], each[-1]) for each in columns))
+    reason: Codes
+    edition: Longs
+    decided: Flags
+    numbers: dict[str, Longs]
 
 
 class NewerCommits:
     """Has a commit beyond the end of its log count once the log has grown so far, and the one before it until then.
+
+    Commits that are newer than what is known of the log that they are of: after its end, as that is known in this round. The log of a
+    coordinator and the log that a group reads may be of two agents, and the leader's may be behind, stand still or be away. So an
+    offset is beyond the end of a log only if its leader's agent has found the log to end before it later than the job knew of the
+    offset. Until then the newest offset counts that is within the log, for a while; where there is none, nothing is known.
 
     Only the thread that polls uses it.
     """
@@ -463,3 +438,30 @@ class NewerCommits:
         columns = (self._next_ms, self._newest, self._newest_ms, self._proven)
         self._next_ms, self._newest, self._newest_ms, self._proven = (np.where(there, padded(column)[of], ABSENT) for column in columns)
         self._key = key
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offsets:
+    """Offsets of commits. ``offset``: `ABSENT` for none. Of a share group, what it is done with after it belongs to it."""
+
+    offset: Longs
+    delivered: Longs
+    done: NDArray[np.object_]
+
+    @classmethod
+    def none(cls, count: int) -> _Offsets:
+        return cls(np.full(count, ABSENT, np.int64), np.zeros(count, np.int64), np.full(count, None, np.object_))
+
+    def carried(self, before: Longs, there: Flags) -> _Offsets:
+        offset = np.where(there, padded(self.offset)[before], ABSENT)
+        return _Offsets(offset, padded(self.delivered)[before], np.append(self.done, np.array([None], np.object_))[before])
+
+    def within(self, log_end: Longs) -> Flags:
+        within: Flags = (self.offset >= 0) & (self.offset <= log_end)
+        return within
+
+    @classmethod
+    def chosen(cls, flags: Sequence[Flags], some: Sequence[_Offsets]) -> _Offsets:
+        """The offsets of each item from the first of some whose flag is set; from the last one if none is."""
+        columns = ([getattr(each, column.name) for each in some] for column in fields(cls))
+        return cls(*(np.select(flags, each[:-1], each[-1]) for each in columns))

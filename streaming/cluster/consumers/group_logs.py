@@ -1,5 +1,7 @@
 """The logs that groups have committed offsets of, each with the observed replica that counts."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,66 +17,6 @@ TopicPartition = tuple[str, int]
 
 _PARTITION_BITS = 32
 _PARTITIONS = (1 << _PARTITION_BITS) - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupLogs:
-    """The logs, one item for each, in the order of ``code``, which stands for topic and partition.
-
-    ``read_ms``: up to when they are those of the leader, Unix milliseconds; `ABSENT` where that is not known, as of a follower's. Where
-    nothing shows who leads, it is the leader.
-    """
-
-    code: Longs
-    of_row: Longs  # the log of each commit
-    topics: list[str]
-    topic_ids: list[str]
-    partition: Longs
-    item: Longs  # the index of its `current_replicas` among the observed logs, `ABSENT` if there is none
-    broker: Longs
-    agents: list[str]
-    reason: Codes  # the code of why nothing can be known of it. The offsets are those of that replica
-    log_start: Longs
-    start_after_crash: Longs  # as in `Ends`
-    log_end: Longs
-    high_watermark: Longs
-    last_stable: Longs
-    read_ms: Longs
-    open_from: Longs  # the first offset of the oldest transaction without a marker, `ABSENT` if there is none
-    damaged: Flags  # as in `Ends`
-    epochs: Sequence[bytes]  # arrays of `catalog_tables.EPOCHS`, packed
-    oldest_ms: Longs  # the timestamp of the first record, `ABSENT` if that is not known
-
-    def __len__(self) -> int:
-        return len(self.code)
-
-
-class LogNumbers:
-    """The logs of commits, computed again only if the commits are of others."""
-
-    def __init__(self) -> None:
-        self._key: Longs = np.empty(0, np.int64)
-        self._found: tuple[Longs, Longs] = (np.empty(0, np.int64), np.empty(0, np.int64))
-
-    def of(self, rows: CommitRows) -> tuple[Longs, Longs]:
-        """The codes of all logs in ascending order, and the index of each commit's log."""
-        if not np.array_equal(rows.key, self._key):
-            codes = rows.topic.astype(np.int64) << _PARTITION_BITS | rows.partition.astype(np.int64) & _PARTITIONS
-            found, of_row = np.unique(codes, return_inverse=True)
-            self._key, self._found = rows.key, (found, of_row.reshape(-1))
-        return self._found
-
-
-def current_replicas(observed: Observed, topics: Collection[str]) -> dict[TopicPartition, int]:
-    """The replica of each partition of some topics that counts, as an index in ``observed``.
-
-    It is the leader's, or where that is not read one in sync. Where nothing shows who leads, it is the one that would win an election.
-    """
-    roles, concerned = observed.roles, np.array([name in topics for name in observed.names], np.bool_)
-    counts = roles.speaks & (roles.leads | (observed.read_ms >= 0))
-    items = np.concatenate([np.flatnonzero(roles.leads & concerned), np.flatnonzero(counts & concerned)])
-    partitions = observed.columns["partition"][items].tolist()
-    return {(observed.names[item], partition): item for item, partition in zip(items.tolist(), partitions, strict=True)}
 
 
 def group_logs(
@@ -137,6 +79,77 @@ def group_logs(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupLogs:
+    """The logs, one item for each, in the order of ``code``, which stands for topic and partition.
+
+    ``read_ms``: up to when they are those of the leader, Unix milliseconds; `ABSENT` where that is not known, as of a follower's. Where
+    nothing shows who leads, it is the leader.
+    """
+
+    code: Longs
+    of_row: Longs  # the log of each commit
+    topics: list[str]
+    topic_ids: list[str]
+    partition: Longs
+    item: Longs  # the index of its `current_replicas` among the observed logs, `ABSENT` if there is none
+    broker: Longs
+    agents: list[str]
+    reason: Codes  # the code of why nothing can be known of it. The offsets are those of that replica
+    log_start: Longs
+    start_after_crash: Longs  # as in `Ends`
+    log_end: Longs
+    high_watermark: Longs
+    last_stable: Longs
+    read_ms: Longs
+    open_from: Longs  # the first offset of the oldest transaction without a marker, `ABSENT` if there is none
+    damaged: Flags  # as in `Ends`
+    epochs: Sequence[bytes]  # arrays of `catalog_tables.EPOCHS`, packed
+    oldest_ms: Longs  # the timestamp of the first record, `ABSENT` if that is not known
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+
+def _names(rows: CommitRows, code: Longs, observed: Observed, topic_ids: Sequence[str], topic_names: Mapping[str, str]) -> list[str]:
+    """The topic of each log. Of a share group's, only the id is known: the observed logs have the name, else the id stands for it."""
+    numbers = (code >> _PARTITION_BITS).tolist()
+    nameless = {number for number in numbers if not rows.topic_names[number]}
+    if not nameless:
+        return [rows.topic_names[number] for number in numbers]
+    by_id = {**topic_names, **dict(zip(topic_ids, observed.names, strict=True))}
+    some = np.flatnonzero(np.isin(rows.topic, np.array(list(nameless), np.int64)))
+    ids: dict[int, str] = dict(
+        zip(rows.topic[some].tolist(), (rows.topic_ids[number] for number in rows.topic_id[some].tolist()), strict=True)
+    )
+    return [rows.topic_names[number] or by_id.get(ids[number]) or ids[number] for number in numbers]
+
+
+def current_replicas(observed: Observed, topics: Collection[str]) -> dict[TopicPartition, int]:
+    """The replica of each partition of some topics that counts, as an index in ``observed``.
+
+    It is the leader's, or where that is not read one in sync. Where nothing shows who leads, it is the one that would win an election.
+    """
+    roles, concerned = observed.roles, np.array([name in topics for name in observed.names], np.bool_)
+    counts = roles.speaks & (roles.leads | (observed.read_ms >= 0))
+    items = np.concatenate([np.flatnonzero(roles.leads & concerned), np.flatnonzero(counts & concerned)])
+    partitions = observed.columns["partition"][items].tolist()
+    return {(observed.names[item], partition): item for item, partition in zip(items.tolist(), partitions, strict=True)}
+
+
+def _taken(column: Longs, item: Longs) -> Longs:
+    taken: Longs = np.append(column, ABSENT)[item]
+    return taken
+
+
+def _gone(names: Sequence[str], partition: Longs, cluster_topics: Mapping[str, int] | None) -> Flags:
+    if cluster_topics is None:
+        return np.zeros(len(names), np.bool_)
+    counts = np.array([cluster_topics.get(name, 0) for name in names], np.int64)
+    gone: Flags = partition >= counts
+    return gone
+
+
 def _unreadable(names: Sequence[str], partition: Longs, observed: Observed, item: Longs) -> Flags:
     """Whether the replica that counts cannot be read now; or one that is there, where none counts."""
     refused = np.flatnonzero(observed.unreadable)
@@ -145,6 +158,33 @@ def _unreadable(names: Sequence[str], partition: Longs, observed: Observed, item
     logs = {(observed.names[each], int(observed.columns["partition"][each])) for each in refused.tolist()}
     either = np.array([log in logs for log in zip(names, partition.tolist(), strict=True)], np.bool_)
     return np.where(item == ABSENT, either, np.append(observed.unreadable, False)[item])
+
+
+def _open_from(observed: Observed, item: Longs, some: Longs) -> Longs:
+    """Where the oldest transaction without a marker begins in each log; only those of ``some`` can have one."""
+    found = np.full(len(item), ABSENT, np.int64)
+    for log in some.tolist():
+        transactions = observed.carried[item[log]].transactions
+        still_open = transactions["first_offset"][transactions["marker_offset"] < 0]
+        if len(still_open):
+            found[log] = still_open.min()
+    return found
+
+
+class LogNumbers:
+    """The logs of commits, computed again only if the commits are of others."""
+
+    def __init__(self) -> None:
+        self._key: Longs = np.empty(0, np.int64)
+        self._found: tuple[Longs, Longs] = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def of(self, rows: CommitRows) -> tuple[Longs, Longs]:
+        """The codes of all logs in ascending order, and the index of each commit's log."""
+        if not np.array_equal(rows.key, self._key):
+            codes = rows.topic.astype(np.int64) << _PARTITION_BITS | rows.partition.astype(np.int64) & _PARTITIONS
+            found, of_row = np.unique(codes, return_inverse=True)
+            self._key, self._found = rows.key, (found, of_row.reshape(-1))
+        return self._found
 
 
 def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: Flags, query: Flags, made_anew: Flags) -> Codes:
@@ -167,41 +207,3 @@ def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: F
         coded(gone, LagReason.TOPIC_GONE),
         coded(made_anew, LagReason.MADE_ANEW),
     )
-
-
-def _names(rows: CommitRows, code: Longs, observed: Observed, topic_ids: Sequence[str], topic_names: Mapping[str, str]) -> list[str]:
-    """The topic of each log. Of a share group's, only the id is known: the observed logs have the name, else the id stands for it."""
-    numbers = (code >> _PARTITION_BITS).tolist()
-    nameless = {number for number in numbers if not rows.topic_names[number]}
-    if not nameless:
-        return [rows.topic_names[number] for number in numbers]
-    by_id = {**topic_names, **dict(zip(topic_ids, observed.names, strict=True))}
-    some = np.flatnonzero(np.isin(rows.topic, np.array(list(nameless), np.int64)))
-    ids: dict[int, str] = dict(
-        zip(rows.topic[some].tolist(), (rows.topic_ids[number] for number in rows.topic_id[some].tolist()), strict=True)
-    )
-    return [rows.topic_names[number] or by_id.get(ids[number]) or ids[number] for number in numbers]
-
-
-def _gone(names: Sequence[str], partition: Longs, cluster_topics: Mapping[str, int] | None) -> Flags:
-    if cluster_topics is None:
-        return np.zeros(len(names), np.bool_)
-    counts = np.array([cluster_topics.get(name, 0) for name in names], np.int64)
-    gone: Flags = partition >= counts
-    return gone
-
-
-def _open_from(observed: Observed, item: Longs, some: Longs) -> Longs:
-    """Where the oldest transaction without a marker begins in each log; only those of ``some`` can have one."""
-    found = np.full(len(item), ABSENT, np.int64)
-    for log in some.tolist():
-        transactions = observed.carried[item[log]].transactions
-        still_open = transactions["first_offset"][transactions["marker_offset"] < 0]
-        if len(still_open):
-            found[log] = still_open.min()
-    return found
-
-
-def _taken(column: Longs, item: Longs) -> Longs:
-    taken: Longs = np.append(column, ABSENT)[item]
-    return taken

@@ -1,5 +1,7 @@
 """What rounds remember of each partition of a group: since when it stands still or is held up, what it has read, and what it has lost."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -16,22 +18,12 @@ from streaming.cluster.view.recalled import Recalled
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 
+_Column = TypeVar("_Column", bound=NDArray[Any])
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupProgress(Counted):
-    """What is known of each partition over the rounds so far.
+_UNREAD = [CODES[each] for each in (LagReason.NOT_OBSERVED, LagReason.UNREAD, LagReason.CHECKPOINT, LagReason.LEADER, LagReason.UNREADABLE)]
+"""Why something is not known that was known while an agent read it, or a log could be read."""
 
-    ``stopped_earlier``: that is the first round in which it was known, or when its next record was appended at the latest, and it may have
-    stopped before. ``held_since_ms``: since when its next record is held back by a transaction: it was appended then at the latest;
-    `ABSENT` if it is not.
-    """
-
-    committed_ms: Longs  # when it was last committed, as far as stamps can be believed
-    stopped_since_ms: Longs  # since when its offset stays although a record is readable, `ABSENT` if that is not so
-    stopped_earlier: Flags
-    perhaps_since_ms: Longs  # since when it may have stopped, by the earliest time at which its next record was appended
-    unmoved_ms: Longs  # since when its offset stays, whatever is readable
-    held_since_ms: Longs
+_FACTS = ("stopped", "loss_ms", "loss_pace", "loss_start_of", "loss_at_start", "assumed")
 
 
 class GroupMemory:
@@ -119,12 +111,21 @@ class GroupMemory:
         return GroupProgress(**{name: getattr(each, name) for each in (moves, counted) for name in each.__slots__})
 
 
-_Column = TypeVar("_Column", bound=NDArray[Any])
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupProgress(Counted):
+    """What is known of each partition over the rounds so far.
 
-_UNREAD = [CODES[each] for each in (LagReason.NOT_OBSERVED, LagReason.UNREAD, LagReason.CHECKPOINT, LagReason.LEADER, LagReason.UNREADABLE)]
-"""Why something is not known that was known while an agent read it, or a log could be read."""
+    ``stopped_earlier``: that is the first round in which it was known, or when its next record was appended at the latest, and it may have
+    stopped before. ``held_since_ms``: since when its next record is held back by a transaction: it was appended then at the latest;
+    `ABSENT` if it is not.
+    """
 
-_FACTS = ("stopped", "loss_ms", "loss_pace", "loss_start_of", "loss_at_start", "assumed")
+    committed_ms: Longs  # when it was last committed, as far as stamps can be believed
+    stopped_since_ms: Longs  # since when its offset stays although a record is readable, `ABSENT` if that is not so
+    stopped_earlier: Flags
+    perhaps_since_ms: Longs  # since when it may have stopped, by the earliest time at which its next record was appended
+    unmoved_ms: Longs  # since when its offset stays, whatever is readable
+    held_since_ms: Longs
 
 
 class LastKnown:

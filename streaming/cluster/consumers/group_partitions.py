@@ -1,5 +1,7 @@
 """The partitions of consumer groups as messages: rows of a snapshot, with limits and transactions; and what they come to by group."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -35,6 +37,26 @@ from streaming.rules.limits import Limits
 
 NOT_COMMITTED = "not_committed"
 """Why there is no lag of a partition of which a group has no offset, or only offsets of open transactions."""
+
+_CLASSIC = "Classic"
+_FAR = np.iinfo(np.int64).max
+
+_COUNTS = {
+    "partitions": "partitions",
+    "known": "known",
+    "stopped": "stopped",
+    "beyond_end": "beyond",
+    "below_start": "below",
+}
+"""Numbers of partitions: the column here, and that of `PairSums`; likewise those that follow."""
+
+_LOWER_BOUNDS = {
+    "lag_offsets": "lag_offsets",
+    "lag_records_read_committed": "read_committed",
+    "lag_records_read_uncommitted": "read_uncommitted",
+    "lag_bytes": "bytes",
+}
+_LEAST = ("oldest_ms", "oldest_append_ms", "oldest_timestamp_ms", "loss_ms", "loss_start_of", "expiration_ms")
 
 
 class GroupPartitions:
@@ -168,12 +190,6 @@ class _Waits:
         )
 
 
-def open_since(logs: View, topics: Sequence[str]) -> dict[TopicPartition, int]:
-    """Since when the first open transaction of each log is open, Unix milliseconds, where that is certain."""
-    since_ms = logs.logs.open.first_since()
-    return {log: since_ms[item] for log, item in _judged_logs(logs, topics).items() if item in since_ms}
-
-
 def _judged_logs(logs: View, topics: Sequence[str]) -> dict[TopicPartition, int]:
     """The item of each log among those whose transactions are judged: that of the leader if there are several."""
     named = list(zip([topics[topic] for topic in logs.logs["topic"].tolist()], logs.logs["partition"].tolist(), strict=True))
@@ -186,12 +202,12 @@ def _holding(late: Late) -> HoldingTransaction:
     return HoldingTransaction(state=late.coordinator_state, **shared)
 
 
-def _pending_offsets(waiting: Iterable[PendingCommit], topic: str, partition: int) -> list[PendingOffset]:
-    return [
-        PendingOffset(producer_id=each.producer_id, offset=each.offset, coordinator=each.coordinator, since_ms=each.commit_ms)
-        for each in waiting
-        if (each.topic, each.partition) == (topic, partition)
-    ]
+def pending_by_group(pending: Iterable[PendingCommit]) -> Mapping[str, list[PendingCommit]]:
+    """The commits of open transactions, by the names of their groups."""
+    groups: dict[str, list[PendingCommit]] = {}
+    for each in pending:
+        groups.setdefault(each.group, []).append(each)
+    return groups
 
 
 def _moved(one: FoundMove) -> MovedOffset:
@@ -282,84 +298,25 @@ def _history(invalid: Invalid, row: int) -> dict[str, Any]:
     }
 
 
-def pending_by_group(pending: Iterable[PendingCommit]) -> Mapping[str, list[PendingCommit]]:
-    """The commits of open transactions, by the names of their groups."""
-    groups: dict[str, list[PendingCommit]] = {}
-    for each in pending:
-        groups.setdefault(each.group, []).append(each)
-    return groups
+def _pending_offsets(waiting: Iterable[PendingCommit], topic: str, partition: int) -> list[PendingOffset]:
+    return [
+        PendingOffset(producer_id=each.producer_id, offset=each.offset, coordinator=each.coordinator, since_ms=each.commit_ms)
+        for each in waiting
+        if (each.topic, each.partition) == (topic, partition)
+    ]
 
 
-# --- what the partitions of each consumer group come to, as columns: one item for each group, in the order of their names.
-
-
-_CLASSIC = "Classic"
-_FAR = np.iinfo(np.int64).max
-
-_COUNTS = {
-    "partitions": "partitions",
-    "known": "known",
-    "stopped": "stopped",
-    "beyond_end": "beyond",
-    "below_start": "below",
-}
-"""Numbers of partitions: the column here, and that of `PairSums`; likewise those that follow."""
-
-_LOWER_BOUNDS = {
-    "lag_offsets": "lag_offsets",
-    "lag_records_read_committed": "read_committed",
-    "lag_records_read_uncommitted": "read_uncommitted",
-    "lag_bytes": "bytes",
-}
-_LEAST = ("oldest_ms", "oldest_append_ms", "oldest_timestamp_ms", "loss_ms", "loss_start_of", "expiration_ms")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupTotals:
-    """``columns``: the fields of `GroupSummary` that are numbers, but for ``held``, which is judged; besides, of how many partitions
-    ``limits_assumed`` and ``reads_uncommitted`` are so.
-    """
-
-    snapshot: GroupSnapshot
-    names: list[str]  # of the groups
-    number: Longs  # that of each in `CommitRows.group_names`, `ABSENT` for one without a committed offset
-    columns: Mapping[str, Longs]
-
-    @property
-    def lag(self) -> Longs:
-        """What is left of each group, as `GroupSummary.lag`."""
-        at = self.columns
-        records = np.where(at["reads_uncommitted"] > 0, at["lag_records_read_uncommitted"], at["lag_records_read_committed"])
-        return np.where(records >= 0, records, at["lag_offsets"])
-
-    @property
-    def types(self) -> list[str]:
-        """The type of each group; one that has only commits is a classic one, as for Kafka's tools."""
-        return [_CLASSIC if facts is None else facts.type for facts in map(self.snapshot.groups.get, self.names)]
-
-    @property
-    def states(self) -> list[str]:
-        """The state of each group, "" where nothing is known of it."""
-        return ["" if facts is None else facts.state for facts in map(self.snapshot.groups.get, self.names)]
-
-    def summary(self, item: int) -> GroupSummary:
-        """One group."""
-        facts = self.snapshot.groups.get(self.names[item])
-        numbers = {name: int(column[item]) for name, column in self.columns.items()}
-        reads_uncommitted = numbers.pop("reads_uncommitted") > 0
-        return GroupSummary(
-            group=self.names[item],
-            type=_CLASSIC if facts is None else facts.type,
-            protocol="" if facts is None else facts.protocol,
-            state="" if facts is None else facts.state,
-            isolation=self.snapshot.isolation(self.names[item], reads_uncommitted=reads_uncommitted),
-            limits_assumed=numbers.pop("limits_assumed") > 0,
-            **numbers,  # type: ignore[arg-type]  # every column has the name of a number
-        )
+def open_since(logs: View, topics: Sequence[str]) -> dict[TopicPartition, int]:
+    """Since when the first open transaction of each log is open, Unix milliseconds, where that is certain."""
+    since_ms = logs.logs.open.first_since()
+    return {log: since_ms[item] for log, item in _judged_logs(logs, topics).items() if item in since_ms}
 
 
 def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> GroupTotals:
-    """The totals of all groups that are exported."""
+    """The totals of all groups that are exported.
+
+    What the partitions of each consumer group come to, as columns: one item for each group, in the order of their names.
+    """
     rows, sums = snapshot.rows, snapshot.pairs
     waiting = pending_by_group(snapshot.pending)
     of_pair = rows.group[sums.first].astype(np.int64)
@@ -406,6 +363,56 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
     return GroupTotals(snapshot=snapshot, names=names, number=number, columns=columns)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupTotals:
+    """``columns``: the fields of `GroupSummary` that are numbers, but for ``held``, which is judged; besides, of how many partitions
+    ``limits_assumed`` and ``reads_uncommitted`` are so.
+    """
+
+    snapshot: GroupSnapshot
+    names: list[str]  # of the groups
+    number: Longs  # that of each in `CommitRows.group_names`, `ABSENT` for one without a committed offset
+    columns: Mapping[str, Longs]
+
+    @property
+    def lag(self) -> Longs:
+        """What is left of each group, as `GroupSummary.lag`."""
+        at = self.columns
+        records = np.where(at["reads_uncommitted"] > 0, at["lag_records_read_uncommitted"], at["lag_records_read_committed"])
+        return np.where(records >= 0, records, at["lag_offsets"])
+
+    @property
+    def types(self) -> list[str]:
+        """The type of each group; one that has only commits is a classic one, as for Kafka's tools."""
+        return [_CLASSIC if facts is None else facts.type for facts in map(self.snapshot.groups.get, self.names)]
+
+    @property
+    def states(self) -> list[str]:
+        """The state of each group, "" where nothing is known of it."""
+        return ["" if facts is None else facts.state for facts in map(self.snapshot.groups.get, self.names)]
+
+    def summary(self, item: int) -> GroupSummary:
+        """One group."""
+        facts = self.snapshot.groups.get(self.names[item])
+        numbers = {name: int(column[item]) for name, column in self.columns.items()}
+        reads_uncommitted = numbers.pop("reads_uncommitted") > 0
+        return GroupSummary(
+            group=self.names[item],
+            type=_CLASSIC if facts is None else facts.type,
+            protocol="" if facts is None else facts.protocol,
+            state="" if facts is None else facts.state,
+            isolation=self.snapshot.isolation(self.names[item], reads_uncommitted=reads_uncommitted),
+            limits_assumed=numbers.pop("limits_assumed") > 0,
+            **numbers,  # type: ignore[arg-type]  # every column has the name of a number
+        )
+
+
+def _known_sum(numbers: list[int]) -> int:
+    """The sum of those that are known, `ABSENT` if none is."""
+    known = [each for each in numbers if each >= 0]
+    return sum(known) if known else ABSENT
+
+
 def _rebalances(snapshot: GroupSnapshot, names: list[str]) -> dict[str, Longs]:
     """When groups last rebalanced, and how often of late."""
     found, of_late = snapshot.rebalances, all_lately(snapshot.rebalances, snapshot.groups, snapshot.at_ms)
@@ -415,9 +422,3 @@ def _rebalances(snapshot: GroupSnapshot, names: list[str]) -> dict[str, Longs]:
         "last_rebalance_ms": np.array([last_ms.get(name, ABSENT) for name in names], np.int64),
         "rebalances_lately": np.array([counts.get(name, ABSENT) for name in names], np.int64),
     }
-
-
-def _known_sum(numbers: list[int]) -> int:
-    """The sum of those that are known, `ABSENT` if none is."""
-    known = [each for each in numbers if each >= 0]
-    return sum(known) if known else ABSENT

@@ -1,5 +1,7 @@
 """Which positions and counts a round asks of each agent, and what the answers mean."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -24,85 +26,10 @@ _NONE: Longs = np.empty(0, np.int64)
 _POSITIVE = 2**63 - 1
 _MEANINGS = {"KNOWN": KNOWN, "BELOW": CODES[LagReason.REMOTE], "DAMAGED": CODES[LagReason.DAMAGED]}
 
+CHECKED_ROUNDS = 8
+"""The counts of a log that does not grow are asked for again after so many rounds: it may have been compacted."""
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Question:
-    """What one agent is asked: the ends of some logs and then their last stable offsets, or where some commits are read from.
-
-    ``log`` and ``offset``: of each position; ``reads_uncommitted``, ``of``: as in `Wanted`.
-    """
-
-    agent: str
-    logs: GroupLogs  # of the round in which it is asked
-    asked: pa.Table
-    log: Longs
-    offset: Longs
-    stable: Longs  # the last stable offset of its log
-    reads_uncommitted: Flags
-    ends: Longs  # the logs
-    key: Longs  # of the commits, each with the position ``of_row`` that it needs
-    of_row: Longs
-    of: Longs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Wanted:
-    """Positions that commits need, the most important first: the row of each, its offset, and which one that is: `OF_START` and so on."""
-
-    rows: Longs
-    offset: Longs
-    of: Longs
-    reads_uncommitted: Flags  # for a group that reads records of aborted transactions, too
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def take(self, items: Longs | Flags) -> "Wanted":
-        """Some of them."""
-        return Wanted(rows=self.rows[items], offset=self.offset[items], of=self.of[items], reads_uncommitted=self.reads_uncommitted[items])
-
-
-def about_ends(logs: GroupLogs, ends: Longs) -> Iterator[Question]:
-    """What agents are asked about the ends of some logs."""
-    for agent, own in by_agent(logs, ends, ends):
-        offset = np.concatenate([logs.high_watermark[own], logs.last_stable[own]])
-        yield plain_question(agent, logs, np.tile(own, 2), offset, np.zeros(len(offset), np.bool_), ends=own)
-
-
-def about_commits(logs: GroupLogs, key: Longs, wanted: Wanted, most: Callable[[str], int]) -> Iterator[Question]:
-    """What agents are asked about the positions of some commits.
-
-    Args:
-        key: of all commits.
-        most: the most positions that an agent is asked for.
-    """
-    for agent, own in by_agent(logs, np.arange(len(wanted)), logs.of_row[wanted.rows]):
-        yield _of_commits(agent, logs, key, wanted.take(own), most(agent))
-
-
-def by_agent(logs: GroupLogs, items: Longs, log: Longs) -> Iterator[tuple[str, Longs]]:
-    """The items of each agent, by the logs that they belong to; none of logs that no agent reads."""
-    names = sorted(set(logs.agents) - {""})
-    numbers = {name: number for number, name in enumerate(names)}
-    agent_of = np.array([numbers.get(agent, ABSENT) for agent in logs.agents], np.int64)
-    for agent, number in numbers.items():
-        own = items[agent_of[log] == number]
-        if len(own):
-            yield agent, own
-
-
-def _of_commits(agent: str, logs: GroupLogs, key: Longs, wanted: Wanted, most: int) -> Question:
-    log, packed, of_row = distinct(logs.of_row[wanted.rows], wanted.offset << 1 | wanted.reads_uncommitted)
-    offset, reads_uncommitted = packed >> 1, (packed & 1) > 0
-    if len(log) > most:
-        first_row = np.full(len(log), len(wanted), np.int64)
-        np.minimum.at(first_row, of_row, np.arange(len(wanted)))
-        chosen = np.zeros(len(log), np.bool_)
-        chosen[np.argsort(first_row)[:most]] = True
-        kept = chosen[of_row]
-        wanted, of_row = wanted.take(kept), (np.cumsum(chosen) - 1)[of_row[kept]]
-        log, offset, reads_uncommitted = log[chosen], offset[chosen], reads_uncommitted[chosen]
-    return plain_question(agent, logs, log, offset, reads_uncommitted, key=key[wanted.rows], of_row=of_row, of=wanted.of)
+_COLUMNS = ("high_watermark", "last_stable", "edition", "data", "stable_data", "kept", "end_kept", "control", "bytes")
 
 
 def plain_question(
@@ -144,6 +71,86 @@ def plain_question(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """What one agent is asked: the ends of some logs and then their last stable offsets, or where some commits are read from.
+
+    ``log`` and ``offset``: of each position; ``reads_uncommitted``, ``of``: as in `Wanted`.
+    """
+
+    agent: str
+    logs: GroupLogs  # of the round in which it is asked
+    asked: pa.Table
+    log: Longs
+    offset: Longs
+    stable: Longs  # the last stable offset of its log
+    reads_uncommitted: Flags
+    ends: Longs  # the logs
+    key: Longs  # of the commits, each with the position ``of_row`` that it needs
+    of_row: Longs
+    of: Longs
+
+
+def about_ends(logs: GroupLogs, ends: Longs) -> Iterator[Question]:
+    """What agents are asked about the ends of some logs."""
+    for agent, own in by_agent(logs, ends, ends):
+        offset = np.concatenate([logs.high_watermark[own], logs.last_stable[own]])
+        yield plain_question(agent, logs, np.tile(own, 2), offset, np.zeros(len(offset), np.bool_), ends=own)
+
+
+def by_agent(logs: GroupLogs, items: Longs, log: Longs) -> Iterator[tuple[str, Longs]]:
+    """The items of each agent, by the logs that they belong to; none of logs that no agent reads."""
+    names = sorted(set(logs.agents) - {""})
+    numbers = {name: number for number, name in enumerate(names)}
+    agent_of = np.array([numbers.get(agent, ABSENT) for agent in logs.agents], np.int64)
+    for agent, number in numbers.items():
+        own = items[agent_of[log] == number]
+        if len(own):
+            yield agent, own
+
+
+def about_commits(logs: GroupLogs, key: Longs, wanted: Wanted, most: Callable[[str], int]) -> Iterator[Question]:
+    """What agents are asked about the positions of some commits.
+
+    Args:
+        key: of all commits.
+        most: the most positions that an agent is asked for.
+    """
+    for agent, own in by_agent(logs, np.arange(len(wanted)), logs.of_row[wanted.rows]):
+        yield _of_commits(agent, logs, key, wanted.take(own), most(agent))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Wanted:
+    """Positions that commits need, the most important first: the row of each, its offset, and which one that is: `OF_START` and so on."""
+
+    rows: Longs
+    offset: Longs
+    of: Longs
+    reads_uncommitted: Flags  # for a group that reads records of aborted transactions, too
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, items: Longs | Flags) -> Wanted:
+        """Some of them."""
+        return Wanted(rows=self.rows[items], offset=self.offset[items], of=self.of[items], reads_uncommitted=self.reads_uncommitted[items])
+
+
+def _of_commits(agent: str, logs: GroupLogs, key: Longs, wanted: Wanted, most: int) -> Question:
+    log, packed, of_row = distinct(logs.of_row[wanted.rows], wanted.offset << 1 | wanted.reads_uncommitted)
+    offset, reads_uncommitted = packed >> 1, (packed & 1) > 0
+    if len(log) > most:
+        first_row = np.full(len(log), len(wanted), np.int64)
+        np.minimum.at(first_row, of_row, np.arange(len(wanted)))
+        chosen = np.zeros(len(log), np.bool_)
+        chosen[np.argsort(first_row)[:most]] = True
+        kept = chosen[of_row]
+        wanted, of_row = wanted.take(kept), (np.cumsum(chosen) - 1)[of_row[kept]]
+        log, offset, reads_uncommitted = log[chosen], offset[chosen], reads_uncommitted[chosen]
+    return plain_question(agent, logs, log, offset, reads_uncommitted, key=key[wanted.rows], of_row=of_row, of=wanted.of)
+
+
 def distinct(log: Longs, offset: Longs) -> tuple[Longs, Longs, Longs]:
     """The distinct pairs of log and offset, in two columns, and of each item the index of its pair."""
     order = np.lexsort((offset, log))
@@ -152,13 +159,6 @@ def distinct(log: Longs, offset: Longs) -> tuple[Longs, Longs, Longs]:
     of_item = np.empty(len(order), np.int64)
     of_item[order] = np.cumsum(new) - 1
     return logs[new], offsets[new], of_item
-
-
-def edition_numbers(names: pa.ChunkedArray) -> Longs:
-    """A number for each edition, by which it is compared; `ABSENT` for "" (there is no ladder). None is remembered: they come and go."""
-    encoded = pc.dictionary_encode(names.combine_chunks())
-    of = np.array([hash(name) & _POSITIVE if name else ABSENT for name in encoded.dictionary.to_pylist()], np.int64)
-    return of[np.asarray(encoded.indices)] if len(names) else np.empty(0, np.int64)
 
 
 def read_answer(question: Question, answer: pa.Table) -> Answered:
@@ -171,10 +171,11 @@ def read_answer(question: Question, answer: pa.Table) -> Answered:
     return Answered(reason=reason, edition=np.where(reason == KNOWN, edition, ABSENT), decided=decided, numbers=numbers)
 
 
-def part(positions: Answered, items: Longs) -> Answered:
-    """Some of the positions."""
-    numbers = {name: column[items] for name, column in positions.numbers.items()}
-    return Answered(reason=positions.reason[items], edition=positions.edition[items], decided=positions.decided[items], numbers=numbers)
+def edition_numbers(names: pa.ChunkedArray) -> Longs:
+    """A number for each edition, by which it is compared; `ABSENT` for "" (there is no ladder). None is remembered: they come and go."""
+    encoded = pc.dictionary_encode(names.combine_chunks())
+    of = np.array([hash(name) & _POSITIVE if name else ABSENT for name in encoded.dictionary.to_pylist()], np.int64)
+    return of[np.asarray(encoded.indices)] if len(names) else np.empty(0, np.int64)
 
 
 def _reasons(states: pa.ChunkedArray) -> Codes:
@@ -183,17 +184,17 @@ def _reasons(states: pa.ChunkedArray) -> Codes:
     return of[np.asarray(encoded.indices)] if len(states) else np.empty(0, np.int8)
 
 
-# --- the counts at the ends of the logs that groups read, kept from round to round: which have to be asked, and what was answered.
-
-
-CHECKED_ROUNDS = 8
-"""The counts of a log that does not grow are asked for again after so many rounds: it may have been compacted."""
-
-_COLUMNS = ("high_watermark", "last_stable", "edition", "data", "stable_data", "kept", "end_kept", "control", "bytes")
+def part(positions: Answered, items: Longs) -> Answered:
+    """Some of the positions."""
+    numbers = {name: column[items] for name, column in positions.numbers.items()}
+    return Answered(reason=positions.reason[items], edition=positions.edition[items], decided=positions.decided[items], numbers=numbers)
 
 
 class EndMemory:
-    """The counts by the codes of logs. Only the thread that polls uses it."""
+    """The counts by the codes of logs. Only the thread that polls uses it.
+
+    The counts at the ends of the logs that groups read, kept from round to round: which have to be asked, and what was answered.
+    """
 
     def __init__(self) -> None:
         self._code: Longs = np.empty(0, np.int64)

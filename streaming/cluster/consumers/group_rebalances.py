@@ -5,6 +5,8 @@ which compaction keeps and every replica has. So a record that is replayed again
 happened while no job polled is counted. How much of it is which kind is known of the records that are there, and then of what is added.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,6 +32,12 @@ from streaming.kafka.groups.rebalance_log import (
 
 _AHEAD_MINUTES = AHEAD_MS // MINUTE_MS
 
+MOST_STANDING = 5
+"""So many partitions of such a group are named, those with the lowest numbers first."""
+
+TIMES = 2
+"""A group whose members have left once was stopped, or started again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupRebalances:
@@ -48,6 +56,13 @@ class GroupRebalances:
     def last_by(self, now_ms: int) -> Longs:
         """``last_ms`` as of a time: one that is dated ahead of it was at a time that is not known."""
         return np.where(self.last_ms > now_ms + AHEAD_MS, ABSENT, self.last_ms)
+
+
+def all_lately(rebalances: GroupRebalances, groups: Mapping[str, GroupFacts], now_ms: int) -> dict[str, Lately]:
+    """What those groups have of late that have something, by name."""
+    some = np.flatnonzero(rebalances.last_ms > now_ms - (STORM_MINUTES + 1) * MINUTE_MS).tolist()
+    found = ((name, lately(groups[name], now_ms)) for name in (rebalances.names[item] for item in some) if name in groups)
+    return {name: each for name, each in found if each is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,33 +99,6 @@ def lately(facts: GroupFacts, now_ms: int) -> Lately | None:
         first_ms=some[first][0] * MINUTE_MS,
         last_ms=last_ms,
     )
-
-
-def all_lately(rebalances: GroupRebalances, groups: Mapping[str, GroupFacts], now_ms: int) -> dict[str, Lately]:
-    """What those groups have of late that have something, by name."""
-    some = np.flatnonzero(rebalances.last_ms > now_ms - (STORM_MINUTES + 1) * MINUTE_MS).tolist()
-    found = ((name, lately(groups[name], now_ms)) for name in (rebalances.names[item] for item in some) if name in groups)
-    return {name: each for name, each in found if each is not None}
-
-
-@dataclass(slots=True)
-class _Counted:
-    """The rebalances of one group as they were last counted, by ``facts``."""
-
-    facts: GroupFacts
-    raised: int
-    metadata: int
-    unfinished: int
-
-    def is_as(self, facts: GroupFacts) -> bool:
-        """Whether nothing that is shown has changed."""
-        known = self.facts
-        return (self.raised, known.rebalance_ms, known.type) == (facts.raised, facts.rebalance_ms, facts.type)
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """The counts in the order of `COUNTED`."""
-        return self.raised - self.metadata - self.unfinished, self.metadata, self.unfinished
 
 
 class RebalanceMemory:
@@ -151,6 +139,26 @@ class RebalanceMemory:
         return np.array([item for _, item in found], np.int64), pa.array([spelled for spelled, _ in found], TEXT)
 
 
+@dataclass(slots=True)
+class _Counted:
+    """The rebalances of one group as they were last counted, by ``facts``."""
+
+    facts: GroupFacts
+    raised: int
+    metadata: int
+    unfinished: int
+
+    def is_as(self, facts: GroupFacts) -> bool:
+        """Whether nothing that is shown has changed."""
+        known = self.facts
+        return (self.raised, known.rebalance_ms, known.type) == (facts.raised, facts.rebalance_ms, facts.type)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The counts in the order of `COUNTED`."""
+        return self.raised - self.metadata - self.unfinished, self.metadata, self.unfinished
+
+
 def _count(before: _Counted | None, facts: GroupFacts) -> _Counted | None:
     if before is not None and before.facts is facts:
         return before
@@ -174,18 +182,30 @@ def _count(before: _Counted | None, facts: GroupFacts) -> _Counted | None:
     return _Counted(facts, facts.raised, before.metadata + metadata, before.unfinished + unfinished)
 
 
-# --- groups whose members come and go: a consumer that fails at a record leaves, comes again, reads from the committed offset, and fails
-# again. In between the group is empty, for seconds or minutes: that is not why it stands, and to start its consumers helps nothing. What
-# proves that it goes on so: members left twice within half an hour, came back, and are away for no longer than they usually are. The
-# offset at which it stands was committed before they first left, and the next record was there when they came back. That they fail at that
-# record is likely; they may also fail before they read, or at what comes after it and is not committed.
+def comes_and_goes(facts: GroupFacts, now_ms: int) -> Restless | None:
+    """How members come and go, None if they do not.
 
-
-MOST_STANDING = 5
-"""So many partitions of such a group are named, those with the lowest numbers first."""
-
-TIMES = 2
-"""A group whose members have left once was stopped, or started again."""
+    Groups whose members come and go: a consumer that fails at a record leaves, comes again, reads from the committed offset, and
+    fails again. In between the group is empty, for seconds or minutes: that is not why it stands, and to start its consumers helps
+    nothing. What proves that it goes on so: members left twice within half an hour, came back, and are away for no longer than they
+    usually are. The offset at which it stands was committed before they first left, and the next record was there when they came
+    back. That they fail at that record is likely; they may also fail before they read, or at what comes after it and is not
+    committed.
+    """
+    left_ms, absences = ABSENT, []
+    for each in unpacked_rebalances(facts.rebalances, facts.rebalance_clients, facts.rebalance_hosts):
+        if each.kind is RebalanceKind.REJOINED or not now_ms - STORM_MINUTES * MINUTE_MS < each.at_ms <= now_ms + AHEAD_MS:
+            continue
+        if not each.members:
+            left_ms = each.at_ms if left_ms == ABSENT else left_ms
+        elif left_ms != ABSENT:
+            absences.append((left_ms, each.at_ms))
+            left_ms = ABSENT
+    if not absences or len(absences) + (left_ms != ABSENT) < TIMES:
+        return None
+    usual_ms = max(PAUSE_MS, 2 * max(back - left for left, back in absences))
+    away_ms = now_ms - max(facts.state_ms, left_ms) if not facts.members else now_ms - facts.rebalance_ms - STORM_PAUSE_MINUTES * MINUTE_MS
+    return Restless(returns=len(absences), first_ms=absences[0][0], back_ms=absences[-1][1]) if away_ms <= usual_ms else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,21 +228,3 @@ class Restless:
     first_ms: int
     back_ms: int
     standing: tuple[StandingAt, ...] = ()
-
-
-def comes_and_goes(facts: GroupFacts, now_ms: int) -> Restless | None:
-    """How members come and go, None if they do not."""
-    left_ms, absences = ABSENT, []
-    for each in unpacked_rebalances(facts.rebalances, facts.rebalance_clients, facts.rebalance_hosts):
-        if each.kind is RebalanceKind.REJOINED or not now_ms - STORM_MINUTES * MINUTE_MS < each.at_ms <= now_ms + AHEAD_MS:
-            continue
-        if not each.members:
-            left_ms = each.at_ms if left_ms == ABSENT else left_ms
-        elif left_ms != ABSENT:
-            absences.append((left_ms, each.at_ms))
-            left_ms = ABSENT
-    if not absences or len(absences) + (left_ms != ABSENT) < TIMES:
-        return None
-    usual_ms = max(PAUSE_MS, 2 * max(back - left for left, back in absences))
-    away_ms = now_ms - max(facts.state_ms, left_ms) if not facts.members else now_ms - facts.rebalance_ms - STORM_PAUSE_MINUTES * MINUTE_MS
-    return Restless(returns=len(absences), first_ms=absences[0][0], back_ms=absences[-1][1]) if away_ms <= usual_ms else None

@@ -5,6 +5,8 @@ leaders for positions. Its results are on the board when it is over. Nothing of 
 most.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 import time
@@ -42,217 +44,8 @@ _Answer = TypeVar("_Answer")
 
 _AT_ONCE = 1 << 16
 
-
 ANSWER_SECONDS = 5.0
 """How long an answer about a group waits for agents."""
-
-
-def ask_agents(calls: Mapping[str, Callable[[], _Answer]]) -> dict[str, _Answer]:
-    """Make some calls at once, and return what has come in time."""
-    made: Calls[_Answer] = Calls("details")
-    answers, errors = made.call(calls, ANSWER_SECONDS)
-    made.close()
-    for name, error in errors.items():
-        log.info("a consumer group is shown without what an agent knows", extra={"of": name, "error": str(error)})
-    return answers
-
-
-class Calls(Generic[_Answer]):
-    """Calls of one kind, at most one to each agent at a time. Only the thread that polls uses it."""
-
-    def __init__(self, name: str) -> None:
-        self._lane = Lane(name, _AT_ONCE, _AT_ONCE)  # a thread each: those that do not answer take none from the others
-        self._running: dict[str, Future[_Answer]] = {}
-
-    def free(self, agent: str) -> bool:
-        """Whether no call to this agent is still under way."""
-        return agent not in self._running
-
-    def call(self, calls: Mapping[str, Callable[[], _Answer]], seconds: float) -> tuple[dict[str, _Answer], dict[str, AgentError]]:
-        """Call agents, and wait for so long at most; calls of earlier polls are not waited for again.
-
-        Returns:
-            the answers and the errors that have arrived, those of earlier calls among them, by agent.
-        """
-        begun = {agent: self._lane.do(call) for agent, call in calls.items() if self.free(agent)}
-        self._running |= begun
-        wait(begun.values(), seconds)
-        ended = {agent: each for agent, each in self._running.items() if each.done()}
-        self._running = {agent: each for agent, each in self._running.items() if agent not in ended}
-        answers: dict[str, _Answer] = {}
-        errors: dict[str, AgentError] = {}
-        for agent, each in ended.items():
-            try:
-                answers[agent] = each.result()
-            except AgentError as error:
-                errors[agent] = error
-            except Exception as error:  # of one agent: the answers of the others count
-                log.exception("an agent's answer about consumer groups is not understood", extra={"agent": agent})
-                errors[agent] = AgentError(f"agent {agent}: {error}")
-        return answers, errors
-
-    def close(self) -> None:
-        """Begin no more calls."""
-        self._lane.close()
-
-
-# --- what agents say of the coordinators' logs, held back until the table holds their journals as far as they went then. So a commit is
-# never newer than the data that it is held against.
-
-
-@dataclass(slots=True)
-class _OfAgent:
-    known: list[KnownLog] = field(default_factory=list)  # what was received, counting already or not
-    waiting: list[GroupsAnswer] = field(default_factory=list)
-    reading: set[tuple[int, str, int]] = field(default_factory=set)  # broker, topic, partition
-
-
-class GroupChangesTaken:
-    """The answers of all agents.
-
-    Args:
-        reached: up to where an agent's journal is in the table.
-        consumer: the job's id as a consumer.
-
-    Only the thread that polls uses it.
-    """
-
-    def __init__(self, store: CommitStore, reached: Callable[[str], End | None], consumer: Callable[[], str]) -> None:
-        self._store = store
-        self._reached = reached
-        self._consumer = consumer
-        self._agents: dict[str, _OfAgent] = {}
-
-    def request(self, agent: str) -> GroupsRequest:
-        """What to ask an agent: everything since its last answer."""
-        return GroupsRequest(known=self._agents.get(agent, _OfAgent()).known, consumer=self._consumer())
-
-    def take(self, agent: str, answer: GroupsAnswer) -> None:
-        """An agent has answered."""
-        of = self._agents.setdefault(agent, _OfAgent())
-        of.waiting.append(answer)
-        of.known = [KnownLog(**{name: getattr(each, name) for name in KnownLog.__slots__}) for each in answer.changes]
-
-    def settle(self) -> None:
-        """Put into the store what counts by now: the answers up to the last one whose end is reached."""
-        for agent, of in self._agents.items():
-            reached = self._reached(agent)
-            counting = [number for number, answer in enumerate(of.waiting) if _is_reached(answer, reached)]
-            for answer in of.waiting[: counting[-1] + 1] if counting else ():
-                for changes in answer.changes:
-                    self._store.take(agent, changes)
-                others = {(each.topic, each.coordinator) for each in answer.others}
-                of.reading = {(each.broker, each.topic, each.coordinator) for each in answer.others if each.following == Following.READING}
-                self._store.forget(agent, others | {(each.topic, each.coordinator) for each in answer.changes})
-            del of.waiting[: counting[-1] + 1 if counting else 0]
-
-    @property
-    def reading(self) -> set[tuple[str, int, str, int]]:
-        """The logs, by agent and broker, that the agents have and whose commits they do not know now."""
-        return {(agent, *log) for agent, of in self._agents.items() for log in of.reading}
-
-    def forget(self, agents: set[str]) -> None:
-        """These agents take part no more."""
-        for agent in agents & self._agents.keys():
-            del self._agents[agent]
-            self._store.forget(agent)
-
-    @property
-    def agents(self) -> set[str]:
-        """The agents that have answered."""
-        return set(self._agents)
-
-
-def _is_reached(answer: GroupsAnswer, reached: End | None) -> bool:
-    return reached is not None and reached.journal == answer.journal and reached.seq >= answer.seq
-
-
-# --- how many records each log has on disk, as its agent counts them: asked for in changes, and put into the table.
-
-
-class CountedRecords:
-    """The counts of all agents. Only the thread that polls uses it."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._versions: dict[str, RecordsRequest] = {}
-        self._counted: dict[str, set[LogKey]] = {}  # by agent
-        self._errors: dict[str, dict[LogKey, str]] = {}  # by agent
-        self._idle: set[str] = set()  # agents that count no log
-        self._waiting: dict[str, dict[LogKey, Longs]] = {}  # by agent, the counts of logs that were not in the table yet
-
-    def request(self, agent: str) -> RecordsRequest:
-        """The question for an agent: everything since its last answer."""
-        return self._versions.get(agent, RecordsRequest())
-
-    def take(self, agent: str, answer: RecordsAnswer) -> None:
-        """An agent has answered."""
-        self._versions[agent] = RecordsRequest(answer.process, answer.number)
-        keys, known = keys_in(answer.rows), self._counted.setdefault(agent, set())
-        if answer.whole:
-            self._lose(agent, known.difference(keys))
-        ends, *counts = (answer.rows[name].to_numpy() for name in ("next_offset", *RECORD_KINDS))
-        counted = ends >= 0
-        known.update(compress(keys, counted.tolist()))
-        self._put(agent, list(compress(keys, counted.tolist())), np.stack(counts)[:, counted])
-        self._lose(agent, set(compress(keys, (~counted).tolist())))
-        self._take_errors(agent, keys, answer)
-        self._idle = self._idle | {agent} if not answer.process else self._idle - {agent}
-        self._publish()
-
-    def settle(self) -> None:
-        """Try again to put the counts of logs into the table that were not in it."""
-        for agent, counts in self._waiting.items():
-            if counts:
-                self._put(agent, list(counts), np.stack(list(counts.values()), axis=1))
-
-    def forget(self, agents: Iterable[str]) -> None:
-        """These agents take part no more: it is not known what their logs have by now."""
-        for agent in agents:
-            self._versions.pop(agent, None)
-            self._lose(agent, self._counted.pop(agent, set()))
-            self._errors.pop(agent, None)
-            self._waiting.pop(agent, None)
-            self._idle.discard(agent)
-            self._publish()
-
-    @property
-    def agents(self) -> set[str]:
-        """The agents that have answered."""
-        return set(self._counted)
-
-    def _put(self, agent: str, keys: Sequence[LogKey], counts: Longs) -> None:
-        """Set the counts of some logs, shape (`RECORD_KINDS`, logs)."""
-        self._wait_no_more(agent, keys)
-        missing = self._table.set_records(keys, counts).tolist()
-        self._waiting.setdefault(agent, {}).update((keys[item], counts[:, item].copy()) for item in missing)
-
-    def _lose(self, agent: str, keys: set[LogKey]) -> None:
-        """It is not known any more how many records these logs have."""
-        if keys:
-            self._table.set_records(list(keys), np.full((len(RECORD_KINDS), len(keys)), -1))
-            self._counted.get(agent, set()).difference_update(keys)
-            self._wait_no_more(agent, keys)
-
-    def _wait_no_more(self, agent: str, keys: Iterable[LogKey]) -> None:
-        waiting = self._waiting.get(agent)
-        if waiting:
-            for key in waiting.keys() & keys:
-                del waiting[key]
-
-    def _take_errors(self, agent: str, keys: Sequence[LogKey], answer: RecordsAnswer) -> None:
-        """Take over why logs are not counted: of those that the answer is about, or of all if it has all."""
-        before = {} if answer.whole else self._errors.get(agent, {})
-        texts = pc.fill_null(answer.rows["error"], "")
-        now = {keys[item]: texts[item].as_py() for item in np.flatnonzero(pc.not_equal(texts, "").to_numpy()).tolist()}
-        there = {*keys} if before else set()
-        self._errors[agent] = {key: error for key, error in before.items() if key not in there} | now
-
-    def _publish(self) -> None:
-        """Why the other logs have no counts."""
-        errors = {key: error for of_agent in self._errors.values() for key, error in of_agent.items()}
-        self._table.set_uncounted(Uncounted(errors=errors, idle=frozenset(self._idle)))
-
 
 PAUSE_SECONDS = 15.0
 """Without a micro-batch a round comes after so long: an agent that goes away makes no micro-batch."""
@@ -279,39 +72,6 @@ HEARD_SECONDS = 60.0
 KEPT_SECONDS = 3600.0
 """What an agent that is away has sent of commits is kept for so long, though it does not count: a group that stands still when the agent is
 back has stood since before."""
-
-
-class Agent(Protocol):
-    """The calls of an agent's client that rounds need."""
-
-    def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
-        """See `streaming.spark.client.agent_client.AgentClient.groups`."""
-
-    def records(self, request: RecordsRequest | None = None) -> RecordsAnswer:
-        """See `streaming.spark.client.agent_client.AgentClient.records`."""
-
-    def positions(self, question: pa.Table) -> pa.Table:
-        """See `streaming.spark.client.agent_client.AgentClient.positions`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What rounds need of the job. ``queries``: what looks at the checkpoint of each streaming query, by its name."""
-
-    agents: Callable[[], Mapping[str, Agent]]  # the clients of all agents that are up
-    cluster_topics: Callable[[], Mapping[str, int] | None]  # how many partitions each topic has, None if that is not known
-    deletions: Callable[[], Mapping[str, int]] = dict  # as for `DeletedTopics`
-    clock: Callable[[], float] = time.time  # Unix seconds
-    consumer: Callable[[], str] = str  # the job's id as one
-    monotonic: Callable[[], float] = time.monotonic  # seconds of `time.monotonic`, for how long ago something was
-    queries: Mapping[str, Callable[[], QueryLook]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Positions:
-    question: Question
-    positions: pa.Table
-    seconds: float
 
 
 class GroupRounds:
@@ -497,6 +257,245 @@ class GroupRounds:
         )
 
 
+class Agent(Protocol):
+    """The calls of an agent's client that rounds need."""
+
+    def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
+        """See `streaming.spark.client.agent_client.AgentClient.groups`."""
+
+    def records(self, request: RecordsRequest | None = None) -> RecordsAnswer:
+        """See `streaming.spark.client.agent_client.AgentClient.records`."""
+
+    def positions(self, question: pa.Table) -> pa.Table:
+        """See `streaming.spark.client.agent_client.AgentClient.positions`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What rounds need of the job. ``queries``: what looks at the checkpoint of each streaming query, by its name."""
+
+    agents: Callable[[], Mapping[str, Agent]]  # the clients of all agents that are up
+    cluster_topics: Callable[[], Mapping[str, int] | None]  # how many partitions each topic has, None if that is not known
+    deletions: Callable[[], Mapping[str, int]] = dict  # as for `DeletedTopics`
+    clock: Callable[[], float] = time.time  # Unix seconds
+    consumer: Callable[[], str] = str  # the job's id as one
+    monotonic: Callable[[], float] = time.monotonic  # seconds of `time.monotonic`, for how long ago something was
+    queries: Mapping[str, Callable[[], QueryLook]] = field(default_factory=dict)
+
+
+class GroupChangesTaken:
+    """The answers of all agents.
+
+    What agents say of the coordinators' logs, held back until the table holds their journals as far as they went then. So a commit is
+    never newer than the data that it is held against.
+
+    Args:
+        reached: up to where an agent's journal is in the table.
+        consumer: the job's id as a consumer.
+
+    Only the thread that polls uses it.
+    """
+
+    def __init__(self, store: CommitStore, reached: Callable[[str], End | None], consumer: Callable[[], str]) -> None:
+        self._store = store
+        self._reached = reached
+        self._consumer = consumer
+        self._agents: dict[str, _OfAgent] = {}
+
+    def request(self, agent: str) -> GroupsRequest:
+        """What to ask an agent: everything since its last answer."""
+        return GroupsRequest(known=self._agents.get(agent, _OfAgent()).known, consumer=self._consumer())
+
+    def take(self, agent: str, answer: GroupsAnswer) -> None:
+        """An agent has answered."""
+        of = self._agents.setdefault(agent, _OfAgent())
+        of.waiting.append(answer)
+        of.known = [KnownLog(**{name: getattr(each, name) for name in KnownLog.__slots__}) for each in answer.changes]
+
+    def settle(self) -> None:
+        """Put into the store what counts by now: the answers up to the last one whose end is reached."""
+        for agent, of in self._agents.items():
+            reached = self._reached(agent)
+            counting = [number for number, answer in enumerate(of.waiting) if _is_reached(answer, reached)]
+            for answer in of.waiting[: counting[-1] + 1] if counting else ():
+                for changes in answer.changes:
+                    self._store.take(agent, changes)
+                others = {(each.topic, each.coordinator) for each in answer.others}
+                of.reading = {(each.broker, each.topic, each.coordinator) for each in answer.others if each.following == Following.READING}
+                self._store.forget(agent, others | {(each.topic, each.coordinator) for each in answer.changes})
+            del of.waiting[: counting[-1] + 1 if counting else 0]
+
+    @property
+    def reading(self) -> set[tuple[str, int, str, int]]:
+        """The logs, by agent and broker, that the agents have and whose commits they do not know now."""
+        return {(agent, *log) for agent, of in self._agents.items() for log in of.reading}
+
+    def forget(self, agents: set[str]) -> None:
+        """These agents take part no more."""
+        for agent in agents & self._agents.keys():
+            del self._agents[agent]
+            self._store.forget(agent)
+
+    @property
+    def agents(self) -> set[str]:
+        """The agents that have answered."""
+        return set(self._agents)
+
+
+@dataclass(slots=True)
+class _OfAgent:
+    known: list[KnownLog] = field(default_factory=list)  # what was received, counting already or not
+    waiting: list[GroupsAnswer] = field(default_factory=list)
+    reading: set[tuple[int, str, int]] = field(default_factory=set)  # broker, topic, partition
+
+
+def _is_reached(answer: GroupsAnswer, reached: End | None) -> bool:
+    return reached is not None and reached.journal == answer.journal and reached.seq >= answer.seq
+
+
+class Calls(Generic[_Answer]):
+    """Calls of one kind, at most one to each agent at a time. Only the thread that polls uses it."""
+
+    def __init__(self, name: str) -> None:
+        self._lane = Lane(name, _AT_ONCE, _AT_ONCE)  # a thread each: those that do not answer take none from the others
+        self._running: dict[str, Future[_Answer]] = {}
+
+    def free(self, agent: str) -> bool:
+        """Whether no call to this agent is still under way."""
+        return agent not in self._running
+
+    def call(self, calls: Mapping[str, Callable[[], _Answer]], seconds: float) -> tuple[dict[str, _Answer], dict[str, AgentError]]:
+        """Call agents, and wait for so long at most; calls of earlier polls are not waited for again.
+
+        Returns:
+            the answers and the errors that have arrived, those of earlier calls among them, by agent.
+        """
+        begun = {agent: self._lane.do(call) for agent, call in calls.items() if self.free(agent)}
+        self._running |= begun
+        wait(begun.values(), seconds)
+        ended = {agent: each for agent, each in self._running.items() if each.done()}
+        self._running = {agent: each for agent, each in self._running.items() if agent not in ended}
+        answers: dict[str, _Answer] = {}
+        errors: dict[str, AgentError] = {}
+        for agent, each in ended.items():
+            try:
+                answers[agent] = each.result()
+            except AgentError as error:
+                errors[agent] = error
+            except Exception as error:  # of one agent: the answers of the others count
+                log.exception("an agent's answer about consumer groups is not understood", extra={"agent": agent})
+                errors[agent] = AgentError(f"agent {agent}: {error}")
+        return answers, errors
+
+    def close(self) -> None:
+        """Begin no more calls."""
+        self._lane.close()
+
+
+class CountedRecords:
+    """The counts of all agents. Only the thread that polls uses it.
+
+    How many records each log has on disk, as its agent counts them: asked for in changes, and put into the table.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._versions: dict[str, RecordsRequest] = {}
+        self._counted: dict[str, set[LogKey]] = {}  # by agent
+        self._errors: dict[str, dict[LogKey, str]] = {}  # by agent
+        self._idle: set[str] = set()  # agents that count no log
+        self._waiting: dict[str, dict[LogKey, Longs]] = {}  # by agent, the counts of logs that were not in the table yet
+
+    def request(self, agent: str) -> RecordsRequest:
+        """The question for an agent: everything since its last answer."""
+        return self._versions.get(agent, RecordsRequest())
+
+    def take(self, agent: str, answer: RecordsAnswer) -> None:
+        """An agent has answered."""
+        self._versions[agent] = RecordsRequest(answer.process, answer.number)
+        keys, known = keys_in(answer.rows), self._counted.setdefault(agent, set())
+        if answer.whole:
+            self._lose(agent, known.difference(keys))
+        ends, *counts = (answer.rows[name].to_numpy() for name in ("next_offset", *RECORD_KINDS))
+        counted = ends >= 0
+        known.update(compress(keys, counted.tolist()))
+        self._put(agent, list(compress(keys, counted.tolist())), np.stack(counts)[:, counted])
+        self._lose(agent, set(compress(keys, (~counted).tolist())))
+        self._take_errors(agent, keys, answer)
+        self._idle = self._idle | {agent} if not answer.process else self._idle - {agent}
+        self._publish()
+
+    def settle(self) -> None:
+        """Try again to put the counts of logs into the table that were not in it."""
+        for agent, counts in self._waiting.items():
+            if counts:
+                self._put(agent, list(counts), np.stack(list(counts.values()), axis=1))
+
+    def forget(self, agents: Iterable[str]) -> None:
+        """These agents take part no more: it is not known what their logs have by now."""
+        for agent in agents:
+            self._versions.pop(agent, None)
+            self._lose(agent, self._counted.pop(agent, set()))
+            self._errors.pop(agent, None)
+            self._waiting.pop(agent, None)
+            self._idle.discard(agent)
+            self._publish()
+
+    @property
+    def agents(self) -> set[str]:
+        """The agents that have answered."""
+        return set(self._counted)
+
+    def _put(self, agent: str, keys: Sequence[LogKey], counts: Longs) -> None:
+        """Set the counts of some logs, shape (`RECORD_KINDS`, logs)."""
+        self._wait_no_more(agent, keys)
+        missing = self._table.set_records(keys, counts).tolist()
+        self._waiting.setdefault(agent, {}).update((keys[item], counts[:, item].copy()) for item in missing)
+
+    def _lose(self, agent: str, keys: set[LogKey]) -> None:
+        """It is not known any more how many records these logs have."""
+        if keys:
+            self._table.set_records(list(keys), np.full((len(RECORD_KINDS), len(keys)), -1))
+            self._counted.get(agent, set()).difference_update(keys)
+            self._wait_no_more(agent, keys)
+
+    def _wait_no_more(self, agent: str, keys: Iterable[LogKey]) -> None:
+        waiting = self._waiting.get(agent)
+        if waiting:
+            for key in waiting.keys() & keys:
+                del waiting[key]
+
+    def _take_errors(self, agent: str, keys: Sequence[LogKey], answer: RecordsAnswer) -> None:
+        """Take over why logs are not counted: of those that the answer is about, or of all if it has all."""
+        before = {} if answer.whole else self._errors.get(agent, {})
+        texts = pc.fill_null(answer.rows["error"], "")
+        now = {keys[item]: texts[item].as_py() for item in np.flatnonzero(pc.not_equal(texts, "").to_numpy()).tolist()}
+        there = {*keys} if before else set()
+        self._errors[agent] = {key: error for key, error in before.items() if key not in there} | now
+
+    def _publish(self) -> None:
+        """Why the other logs have no counts."""
+        errors = {key: error for of_agent in self._errors.values() for key, error in of_agent.items()}
+        self._table.set_uncounted(Uncounted(errors=errors, idle=frozenset(self._idle)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Positions:
+    question: Question
+    positions: pa.Table
+    seconds: float
+
+
 def _positions(agent: Agent, question: Question) -> _Positions:
     begun = time.monotonic()
     return _Positions(question=question, positions=agent.positions(question.asked), seconds=time.monotonic() - begun)
+
+
+def ask_agents(calls: Mapping[str, Callable[[], _Answer]]) -> dict[str, _Answer]:
+    """Make some calls at once, and return what has come in time."""
+    made: Calls[_Answer] = Calls("details")
+    answers, errors = made.call(calls, ANSWER_SECONDS)
+    made.close()
+    for name, error in errors.items():
+        log.info("a consumer group is shown without what an agent knows", extra={"of": name, "error": str(error)})
+    return answers

@@ -25,6 +25,13 @@ from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 
+_NONE = re.compile("")
+
+_KEPT_TIMES = ("unmoved_ms", "stopped_since_ms", "held_since_ms", "lost_ms", "losing_since_ms")
+
+OLD_MS = 90_000
+"""A snapshot that is older is shown no more: rounds come every half a minute, whatever happens."""
+
 
 class RowsOfGroups:
     """The indexes of commits by the names of their groups. Any thread may ask."""
@@ -50,14 +57,6 @@ class RowsOfGroups:
         """The commits in the order of their groups, and where each group's begin there."""
         order = np.argsort(self._rows.group, kind="stable")
         return order, np.searchsorted(self._rows.group[order], np.arange(len(self._rows.group_names) + 1))
-
-
-_NONE = re.compile("")
-
-_KEPT_TIMES = ("unmoved_ms", "stopped_since_ms", "held_since_ms", "lost_ms", "losing_since_ms")
-
-OLD_MS = 90_000
-"""A snapshot that is older is shown no more: rounds come every half a minute, whatever happens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

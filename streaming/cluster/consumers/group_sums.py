@@ -4,6 +4,8 @@ Commits are sorted by key, so the partitions of a pair are neighbours. A sum is 
 if none is.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +26,50 @@ UNTIMED = -2
 """The time of an unread record that is not known, while others may be."""
 
 _FAR = np.iinfo(np.int64).max
+
+
+def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
+    """Sum over the partitions of each pair."""
+    first = pair_starts(rows)
+    lags = facts.lags
+    known = lags.reason == KNOWN
+
+    def total(values: Longs | Flags) -> Longs:
+        return _reduced(np.add, values.astype(np.int64), first)
+
+    def lower_bound(values: Longs) -> Longs:
+        there = values >= 0
+        return np.where(total(there) > 0, total(np.where(there, values, 0)), ABSENT)
+
+    def earliest(values: Longs) -> Longs:
+        return earliest_of(values, first)
+
+    unread = lags.next_offset >= 0
+    return PairSums(
+        first=first,
+        number=rows.key[first] >> PAIR_BITS,
+        partitions=np.diff(np.append(first, len(rows))),
+        known=total(known),
+        unknown=np.stack([total(lags.reason == code) for code in range(len(REASONS))]),
+        lag_offsets=lower_bound(lags.offsets),
+        read_committed=lower_bound(lags.read_committed),
+        read_uncommitted=lower_bound(lags.read_uncommitted),
+        bytes=lower_bound(lags.bytes),
+        oldest_ms=earliest(lags.next_ms),
+        oldest_append_ms=earliest(np.where(unread & (lags.next_append_ms < 0), UNTIMED, lags.next_append_ms)),
+        oldest_timestamp_ms=earliest(np.where(unread & (lags.next_timestamp_ms < 0), UNTIMED, lags.next_timestamp_ms)),
+        loss_ms=earliest(facts.loss_ms),
+        loss_start_of=earliest(facts.loss_start_of),
+        assumed=total(facts.assumed),
+        expiration_ms=earliest(np.where(facts.left_over, ABSENT, facts.expiration_ms)),
+        last_commit_ms=latest_of(rows.commit_ms, first),
+        stopped=total(facts.stopped),
+        beyond=total(lags.beyond),
+        invalid=total((facts.invalid.beyond | (facts.invalid.skips & ~facts.invalid.doubted)) & ~facts.left_over),
+        below=total(lags.below > 0),
+        buffered=lower_bound(np.where(facts.buffered, np.where(facts.lost_records >= 0, facts.lost_records, lags.below), ABSENT)),
+        reads_uncommitted=total(lags.reads_uncommitted),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,53 +145,9 @@ def pair_starts(rows: CommitRows) -> Longs:
     return np.flatnonzero(np.append(True, pair[1:] != pair[:-1])) if len(rows) else np.empty(0, np.int64)
 
 
-def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
-    """Sum over the partitions of each pair."""
-    first = pair_starts(rows)
-    lags = facts.lags
-    known = lags.reason == KNOWN
-
-    def total(values: Longs | Flags) -> Longs:
-        return _reduced(np.add, values.astype(np.int64), first)
-
-    def lower_bound(values: Longs) -> Longs:
-        there = values >= 0
-        return np.where(total(there) > 0, total(np.where(there, values, 0)), ABSENT)
-
-    def earliest(values: Longs) -> Longs:
-        return earliest_of(values, first)
-
-    unread = lags.next_offset >= 0
-    return PairSums(
-        first=first,
-        number=rows.key[first] >> PAIR_BITS,
-        partitions=np.diff(np.append(first, len(rows))),
-        known=total(known),
-        unknown=np.stack([total(lags.reason == code) for code in range(len(REASONS))]),
-        lag_offsets=lower_bound(lags.offsets),
-        read_committed=lower_bound(lags.read_committed),
-        read_uncommitted=lower_bound(lags.read_uncommitted),
-        bytes=lower_bound(lags.bytes),
-        oldest_ms=earliest(lags.next_ms),
-        oldest_append_ms=earliest(np.where(unread & (lags.next_append_ms < 0), UNTIMED, lags.next_append_ms)),
-        oldest_timestamp_ms=earliest(np.where(unread & (lags.next_timestamp_ms < 0), UNTIMED, lags.next_timestamp_ms)),
-        loss_ms=earliest(facts.loss_ms),
-        loss_start_of=earliest(facts.loss_start_of),
-        assumed=total(facts.assumed),
-        expiration_ms=earliest(np.where(facts.left_over, ABSENT, facts.expiration_ms)),
-        last_commit_ms=latest_of(rows.commit_ms, first),
-        stopped=total(facts.stopped),
-        beyond=total(lags.beyond),
-        invalid=total((facts.invalid.beyond | (facts.invalid.skips & ~facts.invalid.doubted)) & ~facts.left_over),
-        below=total(lags.below > 0),
-        buffered=lower_bound(np.where(facts.buffered, np.where(facts.lost_records >= 0, facts.lost_records, lags.below), ABSENT)),
-        reads_uncommitted=total(lags.reads_uncommitted),
-    )
-
-
-def count_of(flags: Flags, first: Longs) -> Longs:
-    """How many commits of each pair whose first commits these are have a flag."""
-    return _reduced(np.add, flags.astype(np.int64), first)
+def _reduced(function: np.ufunc, values: Longs, first: Longs) -> Longs:
+    reduced: Longs = function.reduceat(values, first) if len(first) else np.empty(0, np.int64)
+    return reduced
 
 
 def earliest_of(times: Longs, first: Longs) -> Longs:
@@ -159,18 +161,9 @@ def latest_of(times: Longs, first: Longs) -> Longs:
     return _reduced(np.maximum, times, first)
 
 
-def _reduced(function: np.ufunc, values: Longs, first: Longs) -> Longs:
-    reduced: Longs = function.reduceat(values, first) if len(first) else np.empty(0, np.int64)
-    return reduced
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PairLabels:
-    """The pairs of group and topic that are exported."""
-
-    shown: Longs  # their indexes, in the order of the page
-    labels: pa.LargeStringArray  # of these
-    rank: Longs  # the place of each pair in ``shown``, -1 if it is not exported
+def count_of(flags: Flags, first: Longs) -> Longs:
+    """How many commits of each pair whose first commits these are have a flag."""
+    return _reduced(np.add, flags.astype(np.int64), first)
 
 
 class LabelMaker:
@@ -198,6 +191,15 @@ class LabelMaker:
         rank = np.full(len(pairs), -1, np.int64)
         rank[shown] = np.arange(len(shown))
         return PairLabels(shown=shown, labels=pa.array([label for label, _ in found], TEXT), rank=rank)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairLabels:
+    """The pairs of group and topic that are exported."""
+
+    shown: Longs  # their indexes, in the order of the page
+    labels: pa.LargeStringArray  # of these
+    rank: Longs  # the place of each pair in ``shown``, -1 if it is not exported
 
 
 def partition_labels(pairs: PairLabels, pair_of: Longs, partition: Longs) -> pa.LargeStringArray:

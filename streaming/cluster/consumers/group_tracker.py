@@ -1,5 +1,7 @@
 """One poll after the other: from what agents say of groups and of positions to a `GroupSnapshot`. It asks no agent by itself."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -98,54 +100,6 @@ _NONE = re.compile("")
 _NOT_CURRENT = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD], CODES[LagReason.TOPIC_GONE])
 
 COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RoundView:
-    """What a round knows of the logs at its beginning.
-
-    ``topic_names``, ``damaged``: as in `group_logs`. ``holding``: since when the first open transaction of logs is open, where that is
-    certain. ``read_ms``: up to when what each agent says is processed, by the clock of ``now_ms``; only of those of which that is known.
-    ``deletions``: as for `DeletedTopics`.
-    """
-
-    observed: Observed
-    retention: Callable[[], RetentionResults]  # gives its results, always the same. They take most of a round, and only commits need them
-    topic_ids: list[str]  # of the observed logs
-    agents: list[str]  # names, by the number in these
-    heard: Collection[str]  # the agents whose answers count
-    now_ms: int
-    steady_ms: int  # of a monotonic clock
-    silent: Collection[str] = ()  # those of them that have given none in this round
-    reading: Collection[tuple[str, int, str, int]] = ()  # the coordinators' logs, by agent and broker, that they have not read to the end
-    cluster_topics: Mapping[str, int] | None = None  # how many partitions each topic has, None if that is not known
-    topic_names: Mapping[str, str] = field(default_factory=dict)
-    damaged: Collection[int] = ()
-    cut: Collection[LogName] = ()  # the coordinators' logs that have certainly lost their ends
-    coordinators: Collection[int] | None = None  # the partitions of `__consumer_offsets` that are asked about, None for all
-    once: bool = False  # there is no round before it
-    holding: Mapping[TopicPartition, int] = field(default_factory=dict)
-    read_ms: Mapping[str, int] = field(default_factory=dict)
-    deletions: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Round:
-    view: RoundView
-    commits: Commits
-    logs: GroupLogs
-    history: CommitHistory
-    reason: Codes  # why each commit cannot count
-    moved: Flags  # whether the end of each log is another one than in the round before
-    beyond: Flags  # what is after the end of its log is known to be so
-    reads_uncommitted: Flags
-
-
-class _Unread(NamedTuple):
-    """A high watermark that an agent has not read up to, and the round in which it was first so."""
-
-    high_watermark: int
-    since_ms: int
 
 
 class GroupTracker:
@@ -421,10 +375,40 @@ class GroupTracker:
         )
 
 
-def _holding(view: RoundView, logs: GroupLogs) -> Longs:
-    """Since when the first open transaction of each log is open, `ABSENT` where that is not certain."""
-    named = zip(logs.topics, logs.partition.tolist(), strict=True)
-    return np.array([view.holding.get(log, ABSENT) for log in named], np.int64)
+class _Unread(NamedTuple):
+    """A high watermark that an agent has not read up to, and the round in which it was first so."""
+
+    high_watermark: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RoundView:
+    """What a round knows of the logs at its beginning.
+
+    ``topic_names``, ``damaged``: as in `group_logs`. ``holding``: since when the first open transaction of logs is open, where that is
+    certain. ``read_ms``: up to when what each agent says is processed, by the clock of ``now_ms``; only of those of which that is known.
+    ``deletions``: as for `DeletedTopics`.
+    """
+
+    observed: Observed
+    retention: Callable[[], RetentionResults]  # gives its results, always the same. They take most of a round, and only commits need them
+    topic_ids: list[str]  # of the observed logs
+    agents: list[str]  # names, by the number in these
+    heard: Collection[str]  # the agents whose answers count
+    now_ms: int
+    steady_ms: int  # of a monotonic clock
+    silent: Collection[str] = ()  # those of them that have given none in this round
+    reading: Collection[tuple[str, int, str, int]] = ()  # the coordinators' logs, by agent and broker, that they have not read to the end
+    cluster_topics: Mapping[str, int] | None = None  # how many partitions each topic has, None if that is not known
+    topic_names: Mapping[str, str] = field(default_factory=dict)
+    damaged: Collection[int] = ()
+    cut: Collection[LogName] = ()  # the coordinators' logs that have certainly lost their ends
+    coordinators: Collection[int] | None = None  # the partitions of `__consumer_offsets` that are asked about, None for all
+    once: bool = False  # there is no round before it
+    holding: Mapping[TopicPartition, int] = field(default_factory=dict)
+    read_ms: Mapping[str, int] = field(default_factory=dict)
+    deletions: Mapping[str, int] = field(default_factory=dict)
 
 
 def currents(view: RoundView) -> dict[LogName, Current]:
@@ -447,6 +431,67 @@ def _with_late(commits: Commits, late: Collection[LogName]) -> Commits:
     return replace(commits, logs=tuple(replace(log, late=(log.topic, log.partition) in late) for log in commits.logs))
 
 
+def _commit_reasons(commits: Commits, logs: GroupLogs, history: CommitHistory) -> Codes:
+    """The code of why each commit cannot count."""
+    observed = np.array([log.observed for log in commits.logs], np.bool_)
+    unread = np.array([log.late for log in commits.logs], np.bool_)
+    return commit_reasons(commits.rows, logs, observed, unread, of_queries(commits.rows, commits.logs), history.made_anew)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Round:
+    view: RoundView
+    commits: Commits
+    logs: GroupLogs
+    history: CommitHistory
+    reason: Codes  # why each commit cannot count
+    moved: Flags  # whether the end of each log is another one than in the round before
+    beyond: Flags  # what is after the end of its log is known to be so
+    reads_uncommitted: Flags
+
+
+def _kept(view: RoundView, commits: Commits, logs: GroupLogs, lag: Lags) -> _Kept:
+    rows = commits.rows
+    if not len(rows):
+        return _Kept(losses=NOTHING, assumed=np.empty(0, np.bool_), expiration_ms=np.empty(0, np.int64))
+    retention = view.retention()
+    unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
+    items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
+    return _Kept(
+        losses=losses_of(view.observed, retention, items, offsets, view.now_ms).take(of_row).spread(unread, len(rows)),
+        assumed=limits_assumed(retention, logs.item)[logs.of_row],
+        expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, retention)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Kept:
+    """How long the next unread record of each commit is kept: ``losses``; ``assumed``: by limits that are; and the commit itself."""
+
+    losses: Losses
+    assumed: Flags
+    expiration_ms: Longs
+
+
+def _holding(view: RoundView, logs: GroupLogs) -> Longs:
+    """Since when the first open transaction of each log is open, `ABSENT` where that is not certain."""
+    named = zip(logs.topics, logs.partition.tolist(), strict=True)
+    return np.array([view.holding.get(log, ABSENT) for log in named], np.int64)
+
+
+def _as_of(groups: Mapping[str, GroupFacts], now_ms: int) -> Mapping[str, GroupFacts]:
+    """The groups; that one is in its state since a time to come is not known."""
+    ahead = {name: replace(facts, state_ms=ABSENT) for name, facts in groups.items() if facts.state_ms > now_ms + AHEAD_MS}
+    return {**groups, **ahead} if ahead else groups
+
+
+def _with_waiting(commits: Commits) -> Mapping[str, GroupFacts]:
+    """The groups; one that was deleted while commits of it wait for a transaction is what it will be when these count."""
+    waiting = {each.group: each.coordinator for each in commits.pending if each.group not in commits.groups}
+    simple = {name: SIMPLE.facts(name, coordinator, -1) for name, coordinator in waiting.items()}
+    return {**commits.groups, **simple} if simple else commits.groups
+
+
 def _reasons_of_groups(commits: Commits) -> dict[str, LagReason]:
     """Why it is not known what groups have committed, of those whose coordinator's log is not read to its end."""
     reasons = {
@@ -458,26 +503,6 @@ def _reasons_of_groups(commits: Commits) -> dict[str, LagReason]:
         name: facts.coordinator for name, facts in commits.groups.items()
     }
     return {name: reasons[of] for name, of in coordinators.items() if of in reasons} if reasons else {}
-
-
-def _commit_reasons(commits: Commits, logs: GroupLogs, history: CommitHistory) -> Codes:
-    """The code of why each commit cannot count."""
-    observed = np.array([log.observed for log in commits.logs], np.bool_)
-    unread = np.array([log.late for log in commits.logs], np.bool_)
-    return commit_reasons(commits.rows, logs, observed, unread, of_queries(commits.rows, commits.logs), history.made_anew)
-
-
-def _with_waiting(commits: Commits) -> Mapping[str, GroupFacts]:
-    """The groups; one that was deleted while commits of it wait for a transaction is what it will be when these count."""
-    waiting = {each.group: each.coordinator for each in commits.pending if each.group not in commits.groups}
-    simple = {name: SIMPLE.facts(name, coordinator, -1) for name, coordinator in waiting.items()}
-    return {**commits.groups, **simple} if simple else commits.groups
-
-
-def _as_of(groups: Mapping[str, GroupFacts], now_ms: int) -> Mapping[str, GroupFacts]:
-    """The groups; that one is in its state since a time to come is not known."""
-    ahead = {name: replace(facts, state_ms=ABSENT) for name, facts in groups.items() if facts.state_ms > now_ms + AHEAD_MS}
-    return {**groups, **ahead} if ahead else groups
 
 
 def _unread(view: RoundView, logs: Collection[CoordinatorLog]) -> dict[str, int]:
@@ -493,26 +518,3 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog]) -> dict[str, int]
     if view.coordinators is not None:
         there = {(name, partition) for name, partition in there if name != OFFSETS_TOPIC or partition in view.coordinators}
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Kept:
-    """How long the next unread record of each commit is kept: ``losses``; ``assumed``: by limits that are; and the commit itself."""
-
-    losses: Losses
-    assumed: Flags
-    expiration_ms: Longs
-
-
-def _kept(view: RoundView, commits: Commits, logs: GroupLogs, lag: Lags) -> _Kept:
-    rows = commits.rows
-    if not len(rows):
-        return _Kept(losses=NOTHING, assumed=np.empty(0, np.bool_), expiration_ms=np.empty(0, np.int64))
-    retention = view.retention()
-    unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
-    items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
-    return _Kept(
-        losses=losses_of(view.observed, retention, items, offsets, view.now_ms).take(of_row).spread(unread, len(rows)),
-        assumed=limits_assumed(retention, logs.item)[logs.of_row],
-        expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, retention)),
-    )

@@ -4,6 +4,8 @@ if there are none, and those whose first commits wait.
 The records that their consumers will read are not on disk, so they have no lag. Their logs have at most as many records as offsets.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,43 +27,15 @@ from streaming.kafka.groups.number_ranges import existing, pairs
 MOST_LISTED = 10_000
 """So many partitions without a commit are listed of a group."""
 
+LOG_START_MS = 75_000
+"""After so long a log start is known: brokers write those that a client has moved within a minute
+(`log.flush.start.offset.checkpoint.interval.ms`)."""
 
-class Uncommitted(NamedTuple):
-    """A partition without a commit, and its log as it is observed, `ABSENT` where it is not."""
+DEFAULT_MS = 7 * 24 * 3_600_000
+"""Kafka's default of ``offsets.retention.minutes``."""
 
-    topic: str
-    partition: int
-    topic_id: str = ""
-    broker: int = ABSENT
-    log_start: int = ABSENT
-    high_watermark: int = ABSENT
-    last_stable: int = ABSENT
-    reason: LagReason | None = None  # why it is not known whether it has none, None if it is
-
-    @property
-    def records(self) -> int:
-        """At most so many records are in its log, `ABSENT` if that is not known."""
-        return max(self.high_watermark - self.log_start, 0) if min(self.high_watermark, self.log_start) >= 0 else ABSENT
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExistingTopics:
-    """The topics that exist. ``counts``: how many partitions each has, of those that are known. ``names``: by their ids."""
-
-    counts: Mapping[str, int]
-    names: Mapping[str, str]
-
-    @classmethod
-    def known_to(
-        cls, observed: Observed, topic_ids: Sequence[str], counts: Mapping[str, int] | None, names: Mapping[str, str]
-    ) -> "ExistingTopics":
-        """Those of the cluster; where that is not known, those that are observed."""
-        if counts is None:
-            most: dict[str, int] = {}
-            for name, partition in zip(observed.names, observed.columns["partition"].tolist(), strict=True):
-                most[name] = max(most.get(name, 0), partition + 1)
-            counts = most
-        return cls(counts=counts, names={**names, **dict(zip(topic_ids, observed.names, strict=True))})
+_CLASSIC, _SHARE = "Classic", "Share"
+_NEVER, _BY_COMMIT = -1, -2
 
 
 class UncommittedFinder:
@@ -91,31 +65,24 @@ class UncommittedFinder:
         return self._found
 
 
-def with_logs(
-    missing: Mapping[str, list[TopicPartition]], observed: Observed, topic_ids: Sequence[str], reasons: Mapping[str, LagReason]
-) -> dict[str, list[Uncommitted]]:
-    """The partitions with their logs as they are now. ``reasons``: why commits of a group are not known."""
-    if not missing:
-        return {}
-    replicas = current_replicas(observed, {topic for partitions in missing.values() for topic, _ in partitions})
-    columns, offsets = observed.columns, observed.replica_offsets
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExistingTopics:
+    """The topics that exist. ``counts``: how many partitions each has, of those that are known. ``names``: by their ids."""
 
-    def of(group: str, topic: str, partition: int) -> Uncommitted:
-        item = replicas.get((topic, partition))
-        if item is None:
-            return Uncommitted(topic, partition, reason=reasons.get(group))
-        return Uncommitted(
-            topic,
-            partition,
-            topic_ids[item],
-            int(columns["broker"][item]),
-            int(columns["log_start_offset"][item]),
-            int(offsets["high_watermark"][item]),
-            int(offsets["last_stable_offset"][item]),
-            reasons.get(group),
-        )
+    counts: Mapping[str, int]
+    names: Mapping[str, str]
 
-    return {group: [of(group, *each) for each in partitions] for group, partitions in missing.items()}
+    @classmethod
+    def known_to(
+        cls, observed: Observed, topic_ids: Sequence[str], counts: Mapping[str, int] | None, names: Mapping[str, str]
+    ) -> ExistingTopics:
+        """Those of the cluster; where that is not known, those that are observed."""
+        if counts is None:
+            most: dict[str, int] = {}
+            for name, partition in zip(observed.names, observed.columns["partition"].tolist(), strict=True):
+                most[name] = max(most.get(name, 0), partition + 1)
+            counts = most
+        return cls(counts=counts, names={**names, **dict(zip(topic_ids, observed.names, strict=True))})
 
 
 def _missing(
@@ -169,29 +136,61 @@ def _assigned(facts: GroupFacts | None, topics: ExistingTopics, committed: Calla
                 yield from ((topic, partition) for partition in missing[:MOST_LISTED].tolist())
 
 
-# --- which groups read uncommitted: those that have committed an offset which no consumer of committed data gets. The isolation of
-# consumers is not on disk, and it is that of all consumers of a group, as far as it is set sensibly. A consumer with
-# ``read_committed`` never gets beyond the first record of a transaction that is open, so an offset behind it is the proof. A transaction
-# whose marker is in the log proves nothing: the high watermark, and with it the last stable offset, may be known too late. Nor does one
-# whose first record is deleted, for then consumers begin at the log start, which is behind it; and that may be known too late as well.
+def with_logs(
+    missing: Mapping[str, list[TopicPartition]], observed: Observed, topic_ids: Sequence[str], reasons: Mapping[str, LagReason]
+) -> dict[str, list[Uncommitted]]:
+    """The partitions with their logs as they are now. ``reasons``: why commits of a group are not known."""
+    if not missing:
+        return {}
+    replicas = current_replicas(observed, {topic for partitions in missing.values() for topic, _ in partitions})
+    columns, offsets = observed.columns, observed.replica_offsets
+
+    def of(group: str, topic: str, partition: int) -> Uncommitted:
+        item = replicas.get((topic, partition))
+        if item is None:
+            return Uncommitted(topic, partition, reason=reasons.get(group))
+        return Uncommitted(
+            topic,
+            partition,
+            topic_ids[item],
+            int(columns["broker"][item]),
+            int(columns["log_start_offset"][item]),
+            int(offsets["high_watermark"][item]),
+            int(offsets["last_stable_offset"][item]),
+            reasons.get(group),
+        )
+
+    return {group: [of(group, *each) for each in partitions] for group, partitions in missing.items()}
 
 
-LOG_START_MS = 75_000
-"""After so long a log start is known: brokers write those that a client has moved within a minute
-(`log.flush.start.offset.checkpoint.interval.ms`)."""
+class Uncommitted(NamedTuple):
+    """A partition without a commit, and its log as it is observed, `ABSENT` where it is not."""
 
+    topic: str
+    partition: int
+    topic_id: str = ""
+    broker: int = ABSENT
+    log_start: int = ABSENT
+    high_watermark: int = ABSENT
+    last_stable: int = ABSENT
+    reason: LagReason | None = None  # why it is not known whether it has none, None if it is
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """An offset behind the first record of an open transaction: the log by its code, that record's offset, and since when it is known."""
-
-    code: int
-    open_from: int
-    since_ms: int
+    @property
+    def records(self) -> int:
+        """At most so many records are in its log, `ABSENT` if that is not known."""
+        return max(self.high_watermark - self.log_start, 0) if min(self.high_watermark, self.log_start) >= 0 else ABSENT
 
 
 class Isolations:
-    """Remembers what was proved of a group as long as it has offsets. Only the thread that polls uses it."""
+    """Remembers what was proved of a group as long as it has offsets. Only the thread that polls uses it.
+
+    Which groups read uncommitted: those that have committed an offset which no consumer of committed data gets. The isolation of
+    consumers is not on disk, and it is that of all consumers of a group, as far as it is set sensibly. A consumer with
+    ``read_committed`` never gets beyond the first record of a transaction that is open, so an offset behind it is the proof. A
+    transaction whose marker is in the log proves nothing: the high watermark, and with it the last stable offset, may be known too
+    late. Nor does one whose first record is deleted, for then consumers begin at the log start, which is behind it; and that may be
+    known too late as well.
+    """
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -233,23 +232,20 @@ class Isolations:
                 self._names.add(name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An offset behind the first record of an open transaction: the log by its code, that record's offset, and since when it is known."""
+
+    code: int
+    open_from: int
+    since_ms: int
+
+
 def _proving(rows: CommitRows, logs: GroupLogs, reason: Codes) -> Flags:
     open_from, log_end = logs.open_from[logs.of_row], logs.log_end[logs.of_row]
     sound = (reason == KNOWN) & (logs.reason[logs.of_row] == KNOWN) & ~rows.share
     proving: Flags = sound & (open_from != ABSENT) & (rows.offset > open_from) & (rows.offset <= log_end)
     return proving
-
-
-# --- which offsets nobody uses any more, and when a coordinator may delete them (`OffsetExpirationConditionImpl`, `cleanupExpiredOffsets`).
-# It counts from the last commit, or for an empty classic group from when it became empty. Offsets of topics that a group is subscribed to,
-# those of classic groups with members and without known topics, and those of share groups do not expire.
-
-
-DEFAULT_MS = 7 * 24 * 3_600_000
-"""Kafka's default of ``offsets.retention.minutes``."""
-
-_CLASSIC, _SHARE = "Classic", "Share"
-_NEVER, _BY_COMMIT = -1, -2
 
 
 def left_over(rows: CommitRows, logs: GroupLogs, groups: Mapping[str, GroupFacts]) -> Flags:
@@ -260,17 +256,6 @@ def left_over(rows: CommitRows, logs: GroupLogs, groups: Mapping[str, GroupFacts
     return _of_pairs(rows, groups, logs.of_row, lambda group, log: _is_left(group, topics[log])).astype(np.bool_)
 
 
-def expirations(rows: CommitRows, groups: Mapping[str, GroupFacts], retention_ms: int) -> Longs:
-    """When each commit may be deleted, in Unix milliseconds; `ABSENT` while it may not."""
-    if not len(rows):
-        return np.empty(0, np.int64)
-    since = _of_pairs(rows, groups, rows.topic, lambda group, topic: _since(group, rows.topic_names[topic]))
-    counted = np.where(since == _BY_COMMIT, rows.commit_ms, since)
-    ends = np.where(rows.expire_ms >= 0, rows.expire_ms, counted + retention_ms)
-    found: Longs = np.where((since == _NEVER) | rows.share | (counted < 0), ABSENT, ends)
-    return found
-
-
 def _of_pairs(
     rows: CommitRows, groups: Mapping[str, GroupFacts], topic: NDArray[Any], decide: Callable[[GroupFacts | None, int], int]
 ) -> Longs:
@@ -279,13 +264,6 @@ def _of_pairs(
     pairs = zip(rows.group[first].tolist(), topic[first].tolist(), strict=True)
     each = [decide(groups.get(rows.group_names[group]), number) for group, number in pairs]
     return np.repeat(np.array(each, np.int64), np.diff(np.append(first, len(rows))))
-
-
-def offsets_retention_ms(observed: Observed, retention: RetentionResults) -> int:
-    """``offsets.retention.minutes`` of the first broker with a coordinator's log: all have the same one."""
-    limits = zip(retention.items.tolist(), retention.limits, strict=True)
-    known = (each.offsets_retention_ms for item, each in limits if each and observed.names[item] == OFFSETS_TOPIC)
-    return next(known, DEFAULT_MS)
 
 
 def _is_left(group: GroupFacts | None, topic: str) -> bool:
@@ -303,6 +281,23 @@ def _is_left(group: GroupFacts | None, topic: str) -> bool:
     return group.type != _CLASSIC or group.state == GroupState.STABLE or not group.members
 
 
+def expirations(rows: CommitRows, groups: Mapping[str, GroupFacts], retention_ms: int) -> Longs:
+    """When each commit may be deleted, in Unix milliseconds; `ABSENT` while it may not.
+
+    Which offsets nobody uses any more, and when a coordinator may delete them (`OffsetExpirationConditionImpl`,
+    `cleanupExpiredOffsets`). It counts from the last commit, or for an empty classic group from when it became empty. Offsets of
+    topics that a group is subscribed to, those of classic groups with members and without known topics, and those of share groups do
+    not expire.
+    """
+    if not len(rows):
+        return np.empty(0, np.int64)
+    since = _of_pairs(rows, groups, rows.topic, lambda group, topic: _since(group, rows.topic_names[topic]))
+    counted = np.where(since == _BY_COMMIT, rows.commit_ms, since)
+    ends = np.where(rows.expire_ms >= 0, rows.expire_ms, counted + retention_ms)
+    found: Longs = np.where((since == _NEVER) | rows.share | (counted < 0), ABSENT, ends)
+    return found
+
+
 def _since(group: GroupFacts | None, topic: str) -> int:
     """The time from which the retention of a group's offsets of a topic counts, `_BY_COMMIT`, or `_NEVER`."""
     if group is None:
@@ -318,3 +313,10 @@ def _since(group: GroupFacts | None, topic: str) -> int:
     if group.state == GroupState.EMPTY:
         return group.state_ms if group.state_ms >= 0 else _BY_COMMIT
     return _NEVER
+
+
+def offsets_retention_ms(observed: Observed, retention: RetentionResults) -> int:
+    """``offsets.retention.minutes`` of the first broker with a coordinator's log: all have the same one."""
+    limits = zip(retention.items.tolist(), retention.limits, strict=True)
+    known = (each.offsets_retention_ms for item, each in limits if each and observed.names[item] == OFFSETS_TOPIC)
+    return next(known, DEFAULT_MS)

@@ -1,5 +1,7 @@
 """What it means that an offset is before the first segment on disk: it is only in remote storage, or it was deleted in this round."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -16,35 +18,6 @@ from streaming.rules.group_loss import NOTHING, Losses, losses
 from streaming.rules.space_outlook import growth_now
 
 _NONE: Longs = np.empty(0, np.int64)
-
-
-def losses_of(observed: Observed, retention: RetentionResults, items: Longs, offsets: Longs, now_ms: int) -> Losses:
-    """Compute when retention deletes offsets, `ABSENT` where that is not known.
-
-    Args:
-        items: the log of each offset, as an index in ``observed``.
-        offsets: at or above the log start.
-    """
-    listed = retention.listed
-    where = retention.items[listed.items]  # of each listed log its index in `observed`
-    if not len(where) or not len(items):
-        return NOTHING.spread(_NONE, len(items))
-    owner = np.minimum(np.searchsorted(where, items), len(where) - 1)
-    known = np.flatnonzero(where[owner] == items)
-    concerned, owner = np.unique(owner[known], return_inverse=True)  # one group reads few of all logs
-    logs = listed.logs.take(concerned)
-    growth = growth_now(logs, retention.watched[concerned], observed.columns["active_first_timestamp"][where[concerned]], now_ms)
-    away = retention.columns["away"][listed.items[concerned]]
-    return losses(logs, growth, owner, offsets[known], now_ms, away).spread(known, len(items))
-
-
-def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:
-    """The logs whose limits are assumed, as indexes in `Observed`."""
-    assumed = np.array([limits is not None and limits.assumed for limits in retention.limits], np.bool_)
-    place = np.searchsorted(retention.items, items)
-    there = np.append(retention.items, ABSENT)[place] == items
-    found: Flags = np.append(assumed, False)[place] & there
-    return found
 
 
 def with_deletions(
@@ -81,22 +54,43 @@ def _of_limits(retention: RetentionResults, items: Longs, *, once: bool) -> tupl
     return np.append(remote, False)[place] & there, np.append(local, False)[place] & there
 
 
-# --- what of the offsets between a committed one and the log start were records: counted, or known to be some, or perhaps none of them. A
-# log start that is on disk with what is before it lets them be counted, and so does a tracker that saw them go. Else a producer snapshot
-# may bound them. A topic whose log holds records and no marker has no transactions, so what was deleted there were records. Of all others
-# the offsets may have been markers: the last one of each transaction is, and a group that has read everything stands before it.
+def losses_of(observed: Observed, retention: RetentionResults, items: Longs, offsets: Longs, now_ms: int) -> Losses:
+    """Compute when retention deletes offsets, `ABSENT` where that is not known.
+
+    Args:
+        items: the log of each offset, as an index in ``observed``.
+        offsets: at or above the log start.
+    """
+    listed = retention.listed
+    where = retention.items[listed.items]  # of each listed log its index in `observed`
+    if not len(where) or not len(items):
+        return NOTHING.spread(_NONE, len(items))
+    owner = np.minimum(np.searchsorted(where, items), len(where) - 1)
+    known = np.flatnonzero(where[owner] == items)
+    concerned, owner = np.unique(owner[known], return_inverse=True)  # one group reads few of all logs
+    logs = listed.logs.take(concerned)
+    growth = growth_now(logs, retention.watched[concerned], observed.columns["active_first_timestamp"][where[concerned]], now_ms)
+    away = retention.columns["away"][listed.items[concerned]]
+    return losses(logs, growth, owner, offsets[known], now_ms, away).spread(known, len(items))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LostRecords:
-    """``records``: 0 where none were lost, `ABSENT` where they cannot be counted; ``doubtful``: then perhaps none of them was a record."""
-
-    records: Longs
-    doubtful: Flags
+def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:
+    """The logs whose limits are assumed, as indexes in `Observed`."""
+    assumed = np.array([limits is not None and limits.assumed for limits in retention.limits], np.bool_)
+    place = np.searchsorted(retention.items, items)
+    there = np.append(retention.items, ABSENT)[place] == items
+    found: Flags = np.append(assumed, False)[place] & there
+    return found
 
 
 def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, deleted: Places, watched: Longs) -> LostRecords:
     """What was deleted before it was read.
+
+    What of the offsets between a committed one and the log start were records: counted, or known to be some, or perhaps none of them.
+    A log start that is on disk with what is before it lets them be counted, and so does a tracker that saw them go. Else a producer
+    snapshot may bound them. A topic whose log holds records and no marker has no transactions, so what was deleted there were
+    records. Of all others the offsets may have been markers: the last one of each transaction is, and a group that has read
+    everything stands before it.
 
     Args:
         deleted: the positions of the committed offsets that are below the log start; of share groups of the first that they are not done
@@ -119,6 +113,21 @@ def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, del
     return LostRecords(records=records, doubtful=(records == ABSENT) & (lag.reason == KNOWN) & ~surely)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LostRecords:
+    """``records``: 0 where none were lost, `ABSENT` where they cannot be counted; ``doubtful``: then perhaps none of them was a record."""
+
+    records: Longs
+    doubtful: Flags
+
+
+def _without_transactions(lag: Lags, ends: Ends, places: Places) -> Flags:
+    """Whether there are records from the log start on, no marker among them, and no transaction that waits for one."""
+    counted = (places.reason == KNOWN) & (places.offset == lag.start) & (ends.counted == KNOWN) & (places.edition == ends.edition)
+    plain: Flags = counted & (ends.open_from == ABSENT) & (ends.data > places.data) & (ends.control == places.control)
+    return plain
+
+
 def stopped_before(progress: GroupProgress, lag: Lags, ends: Ends, places: Places, lost: LostRecords) -> GroupProgress:
     """The progress as a command that polls once has it: since when a commit stands if the first records that it could read are gone.
 
@@ -135,10 +144,3 @@ def stopped_before(progress: GroupProgress, lag: Lags, ends: Ends, places: Place
         perhaps_since_ms=np.where(stands | compacted, progress.unmoved_ms, progress.perhaps_since_ms),
         stopped_earlier=(progress.stopped_earlier | (compacted & (progress.unmoved_ms < progress.stopped_since_ms))) & ~stands,
     )
-
-
-def _without_transactions(lag: Lags, ends: Ends, places: Places) -> Flags:
-    """Whether there are records from the log start on, no marker among them, and no transaction that waits for one."""
-    counted = (places.reason == KNOWN) & (places.offset == lag.start) & (ends.counted == KNOWN) & (places.edition == ends.edition)
-    plain: Flags = counted & (ends.open_from == ABSENT) & (ends.data > places.data) & (ends.control == places.control)
-    return plain

@@ -4,6 +4,8 @@ So everything that is known of groups is known of queries, by the same rules. Th
 nor isolation, no coordinator expires its offsets, and it has no members.
 """
 
+from __future__ import annotations
+
 import logging
 import re
 import sys
@@ -51,39 +53,6 @@ _SUFFIX = re.compile(r" \(query(?: (\d{1,6}))?\)$")
 
 _FIRST = -2
 """Stands for the partition of the first checkpoint; the others follow below. No partition is negative, and -1 is none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryFacts:
-    """What only queries have. ``doubts``, ``notes``: as in `QueryLook`."""
-
-    checkpoint: str  # where it is, for people
-    query_id: str = ""
-    isolation: Isolation | None = None  # None if it is not known
-    batch: int = -1  # the last one that is committed
-    planned_batch: int = -1  # a micro-batch that is planned since ``planned_ms``, Unix milliseconds, and not committed; -1 for none
-    planned_ms: int = -1
-    unread: bool = False  # its checkpoint cannot be read for a minute
-    doubts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class _Query:
-    checkpoint: QueryCheckpoint
-    partition: int
-    group: str
-    look: QueryLook | None = None
-    looked_ms: int = -1  # of the monotonic clock
-    error: str = "it has not been looked at yet"
-    stored: tuple[str, QueryLook | None] | None = None
-    version: int = 0
-    doubts: tuple[str, ...] = field(default=())
-
-    @property
-    def agent(self) -> str:
-        """Stands for the agent that reads the log: no address of one looks so."""
-        return f"checkpoint of {self.checkpoint.name}"
 
 
 class QueryGroups:
@@ -171,41 +140,37 @@ class QueryGroups:
         self._store.take(query.agent, _changes(query, look))
 
 
-def of_queries(rows: CommitRows, logs: Sequence[CoordinatorLog]) -> Flags:
-    """Which commits are of queries."""
-    flags: Flags = np.array([log.topic == CHECKPOINTS for log in logs], np.bool_)[rows.log] if logs else np.empty(0, np.bool_)
-    return flags
+@dataclass(slots=True)
+class _Query:
+    checkpoint: QueryCheckpoint
+    partition: int
+    group: str
+    look: QueryLook | None = None
+    looked_ms: int = -1  # of the monotonic clock
+    error: str = "it has not been looked at yet"
+    stored: tuple[str, QueryLook | None] | None = None
+    version: int = 0
+    doubts: tuple[str, ...] = field(default=())
+
+    @property
+    def agent(self) -> str:
+        """Stands for the agent that reads the log: no address of one looks so."""
+        return f"checkpoint of {self.checkpoint.name}"
 
 
-class PastOfQueries:
-    """A `GroupPast` that has a query stand since its last commit, and asks another `GroupPast` about all other groups.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFacts:
+    """What only queries have. ``doubts``, ``notes``: as in `QueryLook`."""
 
-    Args:
-        queries: those whose groups are meant.
-    """
-
-    def __init__(self, past: GroupPast, queries: QueryGroups) -> None:
-        self._past, self._queries = past, queries
-
-    def since(self, rows: CommitRows) -> Longs:
-        """As `GroupPast.since`."""
-        known = self._past.since(rows)
-        query = np.array([name in self._queries.facts for name in rows.group_names], np.bool_)
-        return np.where(query[rows.group], rows.commit_ms, known) if len(query) else known
-
-    def appended(self, logs: GroupLogs, lags: Lags) -> AppendedNext:
-        """As `GroupPast.appended`."""
-        return self._past.appended(logs, lags)
-
-
-def plain_name(group: str) -> str:
-    """The name of a query's group if no group of Kafka's had it; any other name as it is."""
-    return _SUFFIX.sub("", group) if group.startswith(PREFIX) else group
-
-
-def _next_name(group: str) -> str:
-    again = _SUFFIX.search(group)
-    return f"{plain_name(group)} (query)" if again is None else f"{plain_name(group)} (query {int(again[1] or 1) + 1})"
+    checkpoint: str  # where it is, for people
+    query_id: str = ""
+    isolation: Isolation | None = None  # None if it is not known
+    batch: int = -1  # the last one that is committed
+    planned_batch: int = -1  # a micro-batch that is planned since ``planned_ms``, Unix milliseconds, and not committed; -1 for none
+    planned_ms: int = -1
+    unread: bool = False  # its checkpoint cannot be read for a minute
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def _shared(queries: Iterable[_Query]) -> dict[str, tuple[str, ...]]:
@@ -220,6 +185,16 @@ def _shared(queries: Iterable[_Query]) -> dict[str, tuple[str, ...]]:
         if len(names) > 1
         for name in names
     }
+
+
+def _next_name(group: str) -> str:
+    again = _SUFFIX.search(group)
+    return f"{plain_name(group)} (query)" if again is None else f"{plain_name(group)} (query {int(again[1] or 1) + 1})"
+
+
+def plain_name(group: str) -> str:
+    """The name of a query's group if no group of Kafka's had it; any other name as it is."""
+    return _SUFFIX.sub("", group) if group.startswith(PREFIX) else group
 
 
 def _facts(query: _Query, *, unread: bool) -> QueryFacts:
@@ -293,3 +268,30 @@ def _interval_ms(commit_times: Sequence[int]) -> int:
         rhythm.committed(before, at)
         before = at
     return rhythm.usual_ms
+
+
+def of_queries(rows: CommitRows, logs: Sequence[CoordinatorLog]) -> Flags:
+    """Which commits are of queries."""
+    flags: Flags = np.array([log.topic == CHECKPOINTS for log in logs], np.bool_)[rows.log] if logs else np.empty(0, np.bool_)
+    return flags
+
+
+class PastOfQueries:
+    """A `GroupPast` that has a query stand since its last commit, and asks another `GroupPast` about all other groups.
+
+    Args:
+        queries: those whose groups are meant.
+    """
+
+    def __init__(self, past: GroupPast, queries: QueryGroups) -> None:
+        self._past, self._queries = past, queries
+
+    def since(self, rows: CommitRows) -> Longs:
+        """As `GroupPast.since`."""
+        known = self._past.since(rows)
+        query = np.array([name in self._queries.facts for name in rows.group_names], np.bool_)
+        return np.where(query[rows.group], rows.commit_ms, known) if len(query) else known
+
+    def appended(self, logs: GroupLogs, lags: Lags) -> AppendedNext:
+        """As `GroupPast.appended`."""
+        return self._past.appended(logs, lags)

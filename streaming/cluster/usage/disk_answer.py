@@ -1,5 +1,7 @@
 """The answer about disks: log dirs with their outlook, and rows by topic, partition, log dir or kind; and what is wrong with them."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,54 +18,41 @@ from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules import space_outlook
 from streaming.rules.restart_cost import LogSegments, on_no_disk_bytes
 
-
-@dataclass(frozen=True, slots=True)
-class OnNoDisk:
-    """A topic: the most bytes of it that are on no disk, -1 if that is not known of each partition."""
-
-    size: int
-    partly: int  # of so many partitions not every replica is observed, or it is not known how many there are; then it may be less
-
-
-def on_no_disk(replicas: ReplicaSizes, logs: LogsThere) -> dict[str, OnNoDisk]:
-    """The topics of some logs. Quorums flush what they write to the metadata log, so nothing is to be found of that."""
-    topics = [replicas.topics[item] for item in logs.items.tolist()]
-    places = list(zip(topics, replicas.partition[logs.items].tolist(), strict=True))
-    numbers = {place: number for number, place in enumerate(dict.fromkeys(places))}
-    partition = np.fromiter((numbers[place] for place in places), np.int64, len(places))
-    segments = LogSegments(first=logs.logs.first, base=logs.logs.base, size=logs.logs.size)
-    most = on_no_disk_bytes(segments, logs.points, logs.logs.log_end, partition, len(numbers)).tolist()
-    seen = np.bincount(partition, logs.points.known, minlength=len(numbers))
-    wanted = np.full(len(numbers), -1, np.int64)
-    np.maximum.at(wanted, partition, logs.assigned)
-    partly = ((wanted < 0) | (seen < wanted)).tolist()
-    found: dict[str, OnNoDisk] = {}
-    for (topic, _), size, part in zip(numbers, most, partly, strict=True):
-        if topic == METADATA_TOPIC:
-            continue
-        before = found.get(topic, OnNoDisk(0, 0))
-        found[topic] = OnNoDisk(-1 if min(size, before.size) < 0 else before.size + size, before.partly + part)
-    return found
-
-
 MOST_UNREAD = 5
 """How many unread files an answer names of each log dir."""
 
+_MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DiskContents:
-    """What was disk on disks."""
+ADVICE = {
+    "stray_only": "the topic is live, and no replica in sync has these records: they are perhaps the only copy. Never delete them. Stop "
+    "the broker, copy the stray elsewhere, and move the directory of the live log out of the log dir (it has what was appended since). "
+    "Write partition.metadata into the stray if it lacks that (two lines: version: 0, topic_id: ID, as kafka-topics.sh --describe has it). "
+    "Remove its .index and .timeindex files (they end in zeros, by which retention would delete the records as of 1970; the broker makes "
+    "them anew). Take everything after the number of the partition from its name, and start the broker.",
+    "unnamed": "the next start of the broker makes a stray of such a log, and serves an empty one instead. Before that, write "
+    "partition.metadata into its directory: two lines, version: 0 and topic_id: ID, as kafka-topics.sh --describe has it.",
+    "stray_unknown": "the broker was not assigned them when it started, and Kafka neither serves nor deletes them. Whether a replica in "
+    "sync has their records is not known here: name the log dirs of the brokers in sync, too. Until it is known, do not delete them.",
+    "stray": "the topic is deleted, or a replica in sync has the same last batch. Kafka neither serves nor deletes them; they may be "
+    "deleted by hand.",
+    "foreign": "topic not in the metadata: the cluster does not know the topic of these logs, or not with such a partition. A broker that "
+    "starts with them makes them strays. Check that the log dir is of this cluster; if the topic is deleted, they may be deleted by hand.",
+    "future": "a move between log dirs does not go on, and its copy stays. See kafka-log-dirs.sh --describe and the broker's log; start "
+    "the move again, or move the replica back. Never delete such a directory while the broker runs.",
+    "delete": "the broker deletes them a minute after the replica. If it runs, see its log; at its next start it deletes them.",
+    "deleted": "the broker unlinks them after a minute. If it runs, see its log; at its next start it unlinks them.",
+    "deleted_open": "the files are deleted, and a process holds them open: their space is free once it closes them. A broker does within "
+    "minutes, and segtail's agent once it has read them. If it stays, the directory shows the process and its files: start it again.",
+    "cleaner": "compaction was interrupted, and the broker removes what it left at its next start. Check that the cleaner runs.",
+}
+"""What to do about leftovers, by kind."""
 
-    dirs: Sequence[DirFacts]
-    replicas: ReplicaSizes
-    logs: LogsThere
-    leftovers: Sequence[LeftoverFiles]
-    doubts: Sequence[str]
-    now_ms: int
-    tried: LogsThere | None = None  # the logs with configurations that are tried, which ``what_if`` names
-    what_if: Sequence[str] = ()
-    away: Sequence[AwayBroker] = ()  # brokers whose log dirs no process holds
-    beside: Sequence[str] = ()  # further log dirs of their brokers, which the request does not name
+FULL_ADVICE = (
+    "When it is full, Kafka takes the log dir offline, or stops if it has no other. Lower the retention of what can do with less "
+    "(--what-if shows what that frees), move replicas away, or add disk."
+)
+
+_ROUGH_UNITS = ((24 * _HOUR_MS, _HOUR_MS), (10 * _MINUTE_MS, _MINUTE_MS), (_MINUTE_MS, 10_000))
 
 
 def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topics: Collection[str] = (), text: str = "") -> DiskAnswer:
@@ -97,6 +86,152 @@ def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topic
         beside=list(disk.beside),
         away=list(disk.away),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DiskContents:
+    """What was disk on disks."""
+
+    dirs: Sequence[DirFacts]
+    replicas: ReplicaSizes
+    logs: LogsThere
+    leftovers: Sequence[LeftoverFiles]
+    doubts: Sequence[str]
+    now_ms: int
+    tried: LogsThere | None = None  # the logs with configurations that are tried, which ``what_if`` names
+    what_if: Sequence[str] = ()
+    away: Sequence[AwayBroker] = ()  # brokers whose log dirs no process holds
+    beside: Sequence[str] = ()  # further log dirs of their brokers, which the request does not name
+
+
+def _by_topic(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
+    names = list(dict.fromkeys(disk.replicas.topics))
+    numbers = {name: number for number, name in enumerate(names)}
+    group = np.fromiter((numbers[name] for name in disk.replicas.topics), np.int64, len(disk.replicas.topics))
+    limits = {disk.replicas.topics[item]: each for item, each in zip(disk.logs.items.tolist(), disk.logs.limits, strict=True)}
+    lost = on_no_disk(disk.replicas, disk.logs)
+    heads = [
+        DiskRow(
+            topic=name,
+            taken=0,
+            on_no_disk=lost.get(name, _UNKNOWN).size,
+            on_no_disk_partly=lost.get(name, _UNKNOWN).partly,
+            policy=limits[name].cleanup_policy or "none" if name in limits else "",
+            limits_assumed=name in limits and limits[name].assumed,
+        )
+        for name in names
+    ]
+    return _by_group(disk, reckoning, group, heads, selected)
+
+
+def _by_partition(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
+    replicas = disk.replicas
+    places = zip(replicas.topics, replicas.partition.tolist(), replicas.directory.tolist(), strict=True)
+    heads = [
+        DiskRow(topic=topic, partition=partition, broker=disk.dirs[number].broker, log_dir=disk.dirs[number].log_dir, taken=0)
+        for topic, partition, number in places
+    ]
+    return _by_group(disk, reckoning, np.arange(len(heads)), heads, selected)
+
+
+def _by_dir(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
+    heads = [DiskRow(broker=each.broker, log_dir=each.log_dir, taken=0) for each in disk.dirs]
+    rows = _by_group(disk, reckoning, disk.replicas.directory, heads, selected)
+    if selected is not None:  # of a log dir all that is in it, of some replicas what they take
+        yield from rows
+        return
+    for row, each, replicas in zip(rows, disk.dirs, _replicas(disk), strict=True):
+        taken, apparent = (sum(sizes) for sizes in zip(*each.kinds.values(), strict=True)) if each.kinds else (0, 0)
+        yield replace(row, taken=taken, apparent=apparent, replicas=replicas)
+
+
+def _by_kind(disk: DiskContents, _reckoning: Reckoning, _selected: Flags | None) -> Iterator[DiskRow]:
+    for kind in DiskFileKind:
+        sizes = [each.kinds[kind.word] for each in disk.dirs if kind.word in each.kinds]
+        if any(map(any, sizes)):
+            yield DiskRow(kind=kind.word, taken=sum(taken for taken, _ in sizes), apparent=sum(size for _, size in sizes))
+
+
+_ROWS = {"topic": _by_topic, "partition": _by_partition, "dir": _by_dir, "kind": _by_kind}
+
+
+def _by_group(
+    disk: DiskContents, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow], selected: Flags | None
+) -> Iterator[DiskRow]:
+    """Rows of groups of replicas.
+
+    Args:
+        group: of each replica.
+        heads: the rows without their sums.
+        selected: of each replica, whether it counts; a row without such a one is left out. None if all count.
+    """
+    replicas, count = disk.replicas, len(heads) + 1
+    if selected is not None:
+        group = np.where(selected, group, len(heads))
+    sums = reckoning.summed(group[reckoning.items], count)
+    columns = {
+        name: np.bincount(group, getattr(replicas, name), minlength=count).astype(np.int64).tolist()
+        for name in ("taken", "apparent", "segments", "not_live")
+    }
+    lives = np.bincount(group, replicas.live, minlength=count).astype(int).tolist()
+    unread = np.bincount(group, replicas.unread, minlength=count).astype(int).tolist()
+    present = np.bincount(group, minlength=count).tolist()
+    for item, head in enumerate(heads):
+        if selected is not None and not present[item]:
+            continue
+        yield replace(
+            head,
+            replicas=lives[item],
+            taken=columns["taken"][item],
+            apparent=columns["apparent"][item],
+            segments=columns["segments"][item],
+            not_live=columns["not_live"][item],
+            growth_day=sums.growth_day[item],
+            growth_unknown=sums.growth_unknown[item] + unread[item],
+            growth_unread=unread[item],
+            frees_now=sums.frees_now[item],
+            frees_day=sums.frees_day[item],
+            next_ms=sums.next_ms[item],
+            next_start_of=sums.next_start_of[item],
+        )
+
+
+def _replicas(disk: DiskContents) -> list[int]:
+    """The live replicas in each log dir, as kafka-log-dirs.sh counts them: without that of the metadata log."""
+    counted = disk.replicas.live & np.array([topic != METADATA_TOPIC for topic in disk.replicas.topics], np.bool_)
+    return [int(each) for each in np.bincount(disk.replicas.directory, counted, minlength=len(disk.dirs))]
+
+
+def on_no_disk(replicas: ReplicaSizes, logs: LogsThere) -> dict[str, OnNoDisk]:
+    """The topics of some logs. Quorums flush what they write to the metadata log, so nothing is to be found of that."""
+    topics = [replicas.topics[item] for item in logs.items.tolist()]
+    places = list(zip(topics, replicas.partition[logs.items].tolist(), strict=True))
+    numbers = {place: number for number, place in enumerate(dict.fromkeys(places))}
+    partition = np.fromiter((numbers[place] for place in places), np.int64, len(places))
+    segments = LogSegments(first=logs.logs.first, base=logs.logs.base, size=logs.logs.size)
+    most = on_no_disk_bytes(segments, logs.points, logs.logs.log_end, partition, len(numbers)).tolist()
+    seen = np.bincount(partition, logs.points.known, minlength=len(numbers))
+    wanted = np.full(len(numbers), -1, np.int64)
+    np.maximum.at(wanted, partition, logs.assigned)
+    partly = ((wanted < 0) | (seen < wanted)).tolist()
+    found: dict[str, OnNoDisk] = {}
+    for (topic, _), size, part in zip(numbers, most, partly, strict=True):
+        if topic == METADATA_TOPIC:
+            continue
+        before = found.get(topic, OnNoDisk(0, 0))
+        found[topic] = OnNoDisk(-1 if min(size, before.size) < 0 else before.size + size, before.partly + part)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class OnNoDisk:
+    """A topic: the most bytes of it that are on no disk, -1 if that is not known of each partition."""
+
+    size: int
+    partly: int  # of so many partitions not every replica is observed, or it is not known how many there are; then it may be less
+
+
+_UNKNOWN = OnNoDisk(-1, 0)
 
 
 def _selected(disk: DiskContents, reckoning: Reckoning, by: str, topics: Collection[str], text: str) -> Iterator[DiskRow]:
@@ -167,17 +302,6 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
         )
 
 
-def _recovered_ms(restart: RestartFacts, now_ms: int) -> int:
-    seconds = restart.seconds(restart.left_bytes)
-    return -1 if seconds < 0 else now_ms + round(1000 * seconds)
-
-
-def _replicas(disk: DiskContents) -> list[int]:
-    """The live replicas in each log dir, as kafka-log-dirs.sh counts them: without that of the metadata log."""
-    counted = disk.replicas.live & np.array([topic != METADATA_TOPIC for topic in disk.replicas.topics], np.bool_)
-    return [int(each) for each in np.bincount(disk.replicas.directory, counted, minlength=len(disk.dirs))]
-
-
 def _outlook(full: Full | None, known: bool) -> str:
     """The outlook in a word: unknown where only a growth of minutes would fill it. ``known``: some log's growth is, or there is none."""
     if full is not None and full.at_ms != space_outlook.NEVER:
@@ -189,104 +313,9 @@ def _time(at_ms: float) -> int:
     return -1 if at_ms == space_outlook.NEVER else round(at_ms)
 
 
-def _by_group(
-    disk: DiskContents, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow], selected: Flags | None
-) -> Iterator[DiskRow]:
-    """Rows of groups of replicas.
-
-    Args:
-        group: of each replica.
-        heads: the rows without their sums.
-        selected: of each replica, whether it counts; a row without such a one is left out. None if all count.
-    """
-    replicas, count = disk.replicas, len(heads) + 1
-    if selected is not None:
-        group = np.where(selected, group, len(heads))
-    sums = reckoning.summed(group[reckoning.items], count)
-    columns = {
-        name: np.bincount(group, getattr(replicas, name), minlength=count).astype(np.int64).tolist()
-        for name in ("taken", "apparent", "segments", "not_live")
-    }
-    lives = np.bincount(group, replicas.live, minlength=count).astype(int).tolist()
-    unread = np.bincount(group, replicas.unread, minlength=count).astype(int).tolist()
-    present = np.bincount(group, minlength=count).tolist()
-    for item, head in enumerate(heads):
-        if selected is not None and not present[item]:
-            continue
-        yield replace(
-            head,
-            replicas=lives[item],
-            taken=columns["taken"][item],
-            apparent=columns["apparent"][item],
-            segments=columns["segments"][item],
-            not_live=columns["not_live"][item],
-            growth_day=sums.growth_day[item],
-            growth_unknown=sums.growth_unknown[item] + unread[item],
-            growth_unread=unread[item],
-            frees_now=sums.frees_now[item],
-            frees_day=sums.frees_day[item],
-            next_ms=sums.next_ms[item],
-            next_start_of=sums.next_start_of[item],
-        )
-
-
-_UNKNOWN = OnNoDisk(-1, 0)
-
-
-def _by_topic(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
-    names = list(dict.fromkeys(disk.replicas.topics))
-    numbers = {name: number for number, name in enumerate(names)}
-    group = np.fromiter((numbers[name] for name in disk.replicas.topics), np.int64, len(disk.replicas.topics))
-    limits = {disk.replicas.topics[item]: each for item, each in zip(disk.logs.items.tolist(), disk.logs.limits, strict=True)}
-    lost = on_no_disk(disk.replicas, disk.logs)
-    heads = [
-        DiskRow(
-            topic=name,
-            taken=0,
-            on_no_disk=lost.get(name, _UNKNOWN).size,
-            on_no_disk_partly=lost.get(name, _UNKNOWN).partly,
-            policy=limits[name].cleanup_policy or "none" if name in limits else "",
-            limits_assumed=name in limits and limits[name].assumed,
-        )
-        for name in names
-    ]
-    return _by_group(disk, reckoning, group, heads, selected)
-
-
-def _by_partition(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
-    replicas = disk.replicas
-    places = zip(replicas.topics, replicas.partition.tolist(), replicas.directory.tolist(), strict=True)
-    heads = [
-        DiskRow(topic=topic, partition=partition, broker=disk.dirs[number].broker, log_dir=disk.dirs[number].log_dir, taken=0)
-        for topic, partition, number in places
-    ]
-    return _by_group(disk, reckoning, np.arange(len(heads)), heads, selected)
-
-
-def _by_dir(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
-    heads = [DiskRow(broker=each.broker, log_dir=each.log_dir, taken=0) for each in disk.dirs]
-    rows = _by_group(disk, reckoning, disk.replicas.directory, heads, selected)
-    if selected is not None:  # of a log dir all that is in it, of some replicas what they take
-        yield from rows
-        return
-    for row, each, replicas in zip(rows, disk.dirs, _replicas(disk), strict=True):
-        taken, apparent = (sum(sizes) for sizes in zip(*each.kinds.values(), strict=True)) if each.kinds else (0, 0)
-        yield replace(row, taken=taken, apparent=apparent, replicas=replicas)
-
-
-def _by_kind(disk: DiskContents, _reckoning: Reckoning, _selected: Flags | None) -> Iterator[DiskRow]:
-    for kind in DiskFileKind:
-        sizes = [each.kinds[kind.word] for each in disk.dirs if kind.word in each.kinds]
-        if any(map(any, sizes)):
-            yield DiskRow(kind=kind.word, taken=sum(taken for taken, _ in sizes), apparent=sum(size for _, size in sizes))
-
-
-_ROWS = {"topic": _by_topic, "partition": _by_partition, "dir": _by_dir, "kind": _by_kind}
-
-
-def why_down(log_dir: str, problem: str) -> str:
-    """Why a log dir cannot be read, in a clause that names it; most problems do."""
-    return problem if log_dir in problem else f"log dir {format_name(log_dir)} cannot be read: {problem}"
+def _recovered_ms(restart: RestartFacts, now_ms: int) -> int:
+    seconds = restart.seconds(restart.left_bytes)
+    return -1 if seconds < 0 else now_ms + round(1000 * seconds)
 
 
 def _doubts(disk: DiskContents) -> Iterator[str]:
@@ -302,34 +331,23 @@ def _doubts(disk: DiskContents) -> Iterator[str]:
             yield f"the free space of {format_name(each.log_dir)} is not known"
 
 
-# --- what is wrong with disks, as sentences: what is full soon, and what lies there for nothing.
+def why_down(log_dir: str, problem: str) -> str:
+    """Why a log dir cannot be read, in a clause that names it; most problems do."""
+    return problem if log_dir in problem else f"log dir {format_name(log_dir)} cannot be read: {problem}"
 
 
-_MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
+def findings(answer: DiskAnswer, full_within_ms: int) -> Iterator[Finding]:
+    """What is wrong, the most severe first.
 
-ADVICE = {
-    "stray_only": "the topic is live, and no replica in sync has these records: they are perhaps the only copy. Never delete them. Stop "
-    "the broker, copy the stray elsewhere, and move the directory of the live log out of the log dir (it has what was appended since). "
-    "Write partition.metadata into the stray if it lacks that (two lines: version: 0, topic_id: ID, as kafka-topics.sh --describe has it). "
-    "Remove its .index and .timeindex files (they end in zeros, by which retention would delete the records as of 1970; the broker makes "
-    "them anew). Take everything after the number of the partition from its name, and start the broker.",
-    "unnamed": "the next start of the broker makes a stray of such a log, and serves an empty one instead. Before that, write "
-    "partition.metadata into its directory: two lines, version: 0 and topic_id: ID, as kafka-topics.sh --describe has it.",
-    "stray_unknown": "the broker was not assigned them when it started, and Kafka neither serves nor deletes them. Whether a replica in "
-    "sync has their records is not known here: name the log dirs of the brokers in sync, too. Until it is known, do not delete them.",
-    "stray": "the topic is deleted, or a replica in sync has the same last batch. Kafka neither serves nor deletes them; they may be "
-    "deleted by hand.",
-    "foreign": "topic not in the metadata: the cluster does not know the topic of these logs, or not with such a partition. A broker that "
-    "starts with them makes them strays. Check that the log dir is of this cluster; if the topic is deleted, they may be deleted by hand.",
-    "future": "a move between log dirs does not go on, and its copy stays. See kafka-log-dirs.sh --describe and the broker's log; start "
-    "the move again, or move the replica back. Never delete such a directory while the broker runs.",
-    "delete": "the broker deletes them a minute after the replica. If it runs, see its log; at its next start it deletes them.",
-    "deleted": "the broker unlinks them after a minute. If it runs, see its log; at its next start it unlinks them.",
-    "deleted_open": "the files are deleted, and a process holds them open: their space is free once it closes them. A broker does within "
-    "minutes, and segtail's agent once it has read them. If it stays, the directory shows the process and its files: start it again.",
-    "cleaner": "compaction was interrupted, and the broker removes what it left at its next start. Check that the cleaner runs.",
-}
-"""What to do about leftovers, by kind."""
+    What is wrong with disks, as sentences: what is full soon, and what lies there for nothing.
+    """
+    for each in answer.log_dirs:
+        if is_full_within(each, answer.at_ms, full_within_ms):
+            yield Finding(full_sentence(each, answer.at_ms), FULL_ADVICE)
+    for kind, advice in ADVICE.items():
+        held = [each for each in answer.leftovers if each.kind == kind]
+        if held:
+            yield Finding(_leftovers(kind, held), advice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,31 +358,9 @@ class Finding:
     advice: str
 
 
-def findings(answer: DiskAnswer, full_within_ms: int) -> Iterator[Finding]:
-    """What is wrong, the most severe first."""
-    for each in answer.log_dirs:
-        if is_full_within(each, answer.at_ms, full_within_ms):
-            yield Finding(full_sentence(each, answer.at_ms), FULL_ADVICE)
-    for kind, advice in ADVICE.items():
-        held = [each for each in answer.leftovers if each.kind == kind]
-        if held:
-            yield Finding(_leftovers(kind, held), advice)
-
-
-FULL_ADVICE = (
-    "When it is full, Kafka takes the log dir offline, or stops if it has no other. Lower the retention of what can do with less "
-    "(--what-if shows what that frees), move replicas away, or add disk."
-)
-
-
 def is_full_within(each: LogDirUse, now_ms: int, full_within_ms: int) -> bool:
     """Whether a log dir is full, or will be within a time."""
     return each.outlook == FULL and each.full_ms <= now_ms + full_within_ms
-
-
-def soonest_ms(each: LogDirUse) -> int:
-    """The earliest time at which a log dir may be full, -1 if none is known."""
-    return each.full_earliest_ms if each.full_earliest_ms >= 0 else each.full_ms
 
 
 def full_sentence(each: LogDirUse, now_ms: int) -> str:
@@ -400,9 +396,6 @@ def rough(full_ms: int, now_ms: int) -> int:
     return now_ms + left_ms // unit_ms * unit_ms
 
 
-_ROUGH_UNITS = ((24 * _HOUR_MS, _HOUR_MS), (10 * _MINUTE_MS, _MINUTE_MS), (_MINUTE_MS, 10_000))
-
-
 def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:
     size = format_size(sum(each.taken for each in held))
     some = format_list([format_name(each.path, 300) for each in held], 3)
@@ -412,3 +405,8 @@ def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:
         return f"{kind}: {size} of deleted files of log dirs that a process holds open: {some}"
     state = {"stray_only": "with perhaps the only copy of live topics' records", "stray_unknown": "that no broker serves"}
     return f"{kind}: {size} in {format_count(len(held), 'place')} {state.get(kind, 'that should be gone')}: {some}"
+
+
+def soonest_ms(each: LogDirUse) -> int:
+    """The earliest time at which a log dir may be full, -1 if none is known."""
+    return each.full_earliest_ms if each.full_earliest_ms >= 0 else each.full_ms

@@ -1,5 +1,7 @@
 """What is known of log dirs and their replicas, from a disk or from a job's table, and what that means: what fills them, and when."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,92 +20,15 @@ from streaming.rules.restart_cost import RecoveryPoints, reading_seconds
 from streaming.rules.retention_rule import ABSENT, Growth, Retention, RetentionRule, SegmentColumns, after_start
 from streaming.rules.space_outlook import LASTS, MAY_LAST, NEVER, WINDOW_MS, Outlook, carried_until, growth_now, growth_of, outlook_of
 
-# --- what is known of log dirs and of the replicas in them, before anything is reckoned: from a disk, or from a job's table.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartFacts:
-    """What a start after a crash reads of a log dir; -1 where it is not known.
-
-    ``left_logs``, ``left_bytes``: of a start that is going on.
-    """
-
-    logs: int = -1
-    scanned: int = -1
-    not_fsynced: int = -1
-    rate: float = -1.0  # bytes a second of a recovery that was seen
-    threads: int = -1  # that each log dir has
-    clean: bool = False  # its broker was shut down in an orderly way, and has not started since
-    left_logs: int = -1
-    left_bytes: int = -1
-    working: tuple[str, ...] = ()  # some logs that it reads
-
-    def seconds(self, size: int) -> float:
-        """How long it takes to read so many bytes, by the recovery that was seen; -1 if none was."""
-        return reading_seconds(size, self.rate)
-
-
-@dataclass(frozen=True, slots=True)
-class Fall:
-    """By how many bytes a millisecond free bytes fall, and over how long that was seen."""
-
-    pace: float
-    over_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirFacts:
-    """A log dir; sizes in bytes, -1 if they are not known."""
-
-    broker: int
-    log_dir: str
-    up: bool
-    problem: str
-    device: int  # of its file system
-    free: int
-    capacity: int
-    checkpoint_ms: int
-    kinds: Mapping[str, tuple[int, int]]  # what is in it by kind, on the disk and by length
-    unread: Mapping[str, str]  # what could not be read of it, by path with the reason
-    waiting: int = 0  # what is deleted and will be unlinked within the delay for that
-    lacks: int = 0  # what its replicas that are out of sync have still to copy
-    others_day: int = -1  # what others take of its file system in a day
-    falls: tuple["Fall", ...] = ()  # how its free bytes fall now, whatever takes them, seen over longer and longer times
-    restart: RestartFacts = RestartFacts()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReplicaSizes:
-    """Directories of replicas, whatever their state: arrays have one item for each."""
-
-    topics: Sequence[str]
-    partition: Longs
-    directory: Longs  # the number of the log dir
-    taken: Longs  # on the disk, and ``not_live`` the part of it that is no live log
-    apparent: Longs
-    segments: Longs
-    not_live: Longs
-    live: NDArray[np.bool_]
-    unread: NDArray[np.bool_]  # live logs that could not be read, so that nothing is known of them but what they take
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LogsThere:
-    """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known."""
-
-    items: Longs
-    logs: SegmentColumns
-    limits: Sequence[Limits]
-    first_ms: Longs
-    active_first_ms: Longs
-    watched: NDArray[np.float64]  # bytes a second by which each grows now, -1 where that was not measured
-    points: RecoveryPoints  # their recovery points
-    assigned: Longs  # how many replicas the partition of each has, -1 where that is not known
-    away: Longs  # its broker where that has no process, else -1
-
-
 DAY_MS = 86_400_000
 _FAR = np.iinfo(np.int64).max
+
+NAMES = ("retention.ms", "retention.bytes", "segment.ms", "segment.bytes")
+"""The configurations that can be tried."""
+
+FORM = f"[TOPIC:]NAME=VALUE, where NAME is {', '.join(NAMES[:-1])} or {NAMES[-1]}"
+
+_NUMBER = re.compile(r"-?[0-9]+")
 
 
 class Reckoning:
@@ -143,7 +68,7 @@ class Reckoning:
         first = np.where(self.next_ms <= until_ms, there.logs.size[there.logs.first], 0)
         return np.maximum(outlook.freed_by(until_ms).astype(np.int64), first)
 
-    def full(self, number: int, *, compacted_grow: bool = False) -> "Full | None":
+    def full(self, number: int, *, compacted_grow: bool = False) -> Full | None:
         """When the file system of a log dir is full; None if that is not known.
 
         Three things fill it: logs as they grew on average, with others' mean of a day; young logs; and what takes the free bytes now and is
@@ -191,7 +116,7 @@ class Reckoning:
         first_ms = int(self._first_ms[mine.argmax()])
         return WINDOW_MS if first_ms < 0 else min(self._now_ms - first_ms, WINDOW_MS)
 
-    def summed(self, group: Longs, count: int) -> "SizeSums":
+    def summed(self, group: Longs, count: int) -> SizeSums:
         """The sums over the logs of each group. ``group``: of each log."""
         unknown = np.isnan(self.growth)
         following = np.full(count, NEVER)
@@ -214,6 +139,96 @@ class Reckoning:
             next_ms=[-1 if each == NEVER else round(each) for each in following.tolist()],
             next_start_of=np.where(start_of == _FAR, -1, start_of).tolist(),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartFacts:
+    """What a start after a crash reads of a log dir; -1 where it is not known.
+
+    ``left_logs``, ``left_bytes``: of a start that is going on.
+    """
+
+    logs: int = -1
+    scanned: int = -1
+    not_fsynced: int = -1
+    rate: float = -1.0  # bytes a second of a recovery that was seen
+    threads: int = -1  # that each log dir has
+    clean: bool = False  # its broker was shut down in an orderly way, and has not started since
+    left_logs: int = -1
+    left_bytes: int = -1
+    working: tuple[str, ...] = ()  # some logs that it reads
+
+    def seconds(self, size: int) -> float:
+        """How long it takes to read so many bytes, by the recovery that was seen; -1 if none was."""
+        return reading_seconds(size, self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirFacts:
+    """A log dir; sizes in bytes, -1 if they are not known."""
+
+    broker: int
+    log_dir: str
+    up: bool
+    problem: str
+    device: int  # of its file system
+    free: int
+    capacity: int
+    checkpoint_ms: int
+    kinds: Mapping[str, tuple[int, int]]  # what is in it by kind, on the disk and by length
+    unread: Mapping[str, str]  # what could not be read of it, by path with the reason
+    waiting: int = 0  # what is deleted and will be unlinked within the delay for that
+    lacks: int = 0  # what its replicas that are out of sync have still to copy
+    others_day: int = -1  # what others take of its file system in a day
+    falls: tuple[Fall, ...] = ()  # how its free bytes fall now, whatever takes them, seen over longer and longer times
+    restart: RestartFacts = RestartFacts()
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """By how many bytes a millisecond free bytes fall, and over how long that was seen."""
+
+    pace: float
+    over_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReplicaSizes:
+    """Directories of replicas, whatever their state: arrays have one item for each."""
+
+    topics: Sequence[str]
+    partition: Longs
+    directory: Longs  # the number of the log dir
+    taken: Longs  # on the disk, and ``not_live`` the part of it that is no live log
+    apparent: Longs
+    segments: Longs
+    not_live: Longs
+    live: NDArray[np.bool_]
+    unread: NDArray[np.bool_]  # live logs that could not be read, so that nothing is known of them but what they take
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogsThere:
+    """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known."""
+
+    items: Longs
+    logs: SegmentColumns
+    limits: Sequence[Limits]
+    first_ms: Longs
+    active_first_ms: Longs
+    watched: NDArray[np.float64]  # bytes a second by which each grows now, -1 where that was not measured
+    points: RecoveryPoints  # their recovery points
+    assigned: Longs  # how many replicas the partition of each has, -1 where that is not known
+    away: Longs  # its broker where that has no process, else -1
+
+
+def _next_freed(logs: SegmentColumns, retention: Retention, now_ms: int, away: Longs) -> tuple[Floats, Longs]:
+    """When the space of the next deletion of each log is free at the latest, `NEVER` if that is not foretold; and whose start it awaits."""
+    foretold = (retention.deletable > 0) | (retention.next_deletion_if_it_grows >= 0) | (retention.next_start_of >= 0)
+    deletion = np.where(retention.deletable > 0, now_ms, np.maximum(retention.next_deletion_if_it_grows, now_ms))
+    late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
+    at_ms, start_of = after_start(np.where(foretold, deletion, ABSENT), away)
+    return np.where(at_ms != ABSENT, at_ms + late, NEVER), start_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,21 +258,24 @@ class SizeSums:
     next_start_of: list[int]
 
 
-def _next_freed(logs: SegmentColumns, retention: Retention, now_ms: int, away: Longs) -> tuple[Floats, Longs]:
-    """When the space of the next deletion of each log is free at the latest, `NEVER` if that is not foretold; and whose start it awaits."""
-    foretold = (retention.deletable > 0) | (retention.next_deletion_if_it_grows >= 0) | (retention.next_start_of >= 0)
-    deletion = np.where(retention.deletable > 0, now_ms, np.maximum(retention.next_deletion_if_it_grows, now_ms))
-    late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
-    at_ms, start_of = after_start(np.where(foretold, deletion, ABSENT), away)
-    return np.where(at_ms != ABSENT, at_ms + late, NEVER), start_of
+def parse_trial(text: str) -> Trial:
+    """Parse one.
 
+    What is known of log dirs and of the replicas in them, before anything is reckoned: from a disk, or from a job's table.
 
-NAMES = ("retention.ms", "retention.bytes", "segment.ms", "segment.bytes")
-"""The configurations that can be tried."""
-
-FORM = f"[TOPIC:]NAME=VALUE, where NAME is {', '.join(NAMES[:-1])} or {NAMES[-1]}"
-
-_NUMBER = re.compile(r"-?[0-9]+")
+    Raises:
+        ValueError: it has another form, with a sentence.
+    """
+    head, equals, value = text.partition("=")
+    pattern, _, name = head.rpartition(":")
+    if not equals or name not in NAMES:
+        raise ValueError(f"{text!r} is not {FORM}")
+    try:
+        parsed = BY_NAME[name].parse(_plain(name, value.strip()))
+    except ValueError:
+        form = "milliseconds, or a duration such as 15m, 24h or 7d" if name.endswith(".ms") else "bytes, or a size such as 128MiB or 50GiB"
+        raise ValueError(f"{name} cannot be {value!r}: give {form}") from None
+    return Trial(text, pattern, Setting(name, parsed, ValueSource.TOPIC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,24 +294,6 @@ class Trial:
         if not self.pattern:
             return topic not in INTERNAL_TOPICS and topic != METADATA_TOPIC and not topic.startswith("__")
         return fnmatchcase(topic, self.pattern)
-
-
-def parse_trial(text: str) -> Trial:
-    """Parse one.
-
-    Raises:
-        ValueError: it has another form, with a sentence.
-    """
-    head, equals, value = text.partition("=")
-    pattern, _, name = head.rpartition(":")
-    if not equals or name not in NAMES:
-        raise ValueError(f"{text!r} is not {FORM}")
-    try:
-        parsed = BY_NAME[name].parse(_plain(name, value.strip()))
-    except ValueError:
-        form = "milliseconds, or a duration such as 15m, 24h or 7d" if name.endswith(".ms") else "bytes, or a size such as 128MiB or 50GiB"
-        raise ValueError(f"{name} cannot be {value!r}: give {form}") from None
-    return Trial(text, pattern, Setting(name, parsed, ValueSource.TOPIC))
 
 
 def _plain(name: str, value: str) -> str:

@@ -8,6 +8,8 @@ from streaming.common.units import TimeWords
 from streaming.kafka.formats.admin_changes import ChangeKind
 from streaming.rules.config_values import BY_NAME, UNLIMITED, ValueSource
 
+_BEGAN = "; this began when "
+
 
 class AdminCauses:
     """Finds causes among the changes that are known, the oldest first.
@@ -82,17 +84,6 @@ class AdminCauses:
         return None if below and own(topic) else max(below, key=lambda each: (each.broker >= 0, each.offset), default=None)
 
 
-NO_CAUSES = AdminCauses()
-
-
-def former_limit(change: MetadataChange, *, by_size: bool) -> float:
-    """The limit before a change, in the unit of the topic's configuration, without end where it did not limit."""
-    return _number("retention.bytes" if by_size else "retention.ms", change, change.before)
-
-
-_BEGAN = "; this began when "
-
-
 def _said(change: MetadataChange, times: TimeWords) -> str:
     return f"{event_of(change).what} at {times.at(change.at_ms)}"
 
@@ -104,3 +95,11 @@ def _number(name: str, change: MetadataChange, value: str | None) -> float:
     found, _ = known.by_topic(level) if change.topic else known.by_broker(level, ValueSource.DYNAMIC)
     number = int(known.default if found is None else found.value)
     return float("inf") if number <= UNLIMITED else number
+
+
+NO_CAUSES = AdminCauses()
+
+
+def former_limit(change: MetadataChange, *, by_size: bool) -> float:
+    """The limit before a change, in the unit of the topic's configuration, without end where it did not limit."""
+    return _number("retention.bytes" if by_size else "retention.ms", change, change.before)

@@ -3,6 +3,8 @@
 Only what is shown of it gets words, in `streaming.cluster.verdicts.log_problems` and `streaming.cluster.verdicts.transaction_problems`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -33,38 +35,6 @@ _PASSES = ("high_watermark", "remote_copy", "moving")
 
 _UNKNOWN, _NONE = -1, -1
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cases:
-    """The replicas with one kind of problem."""
-
-    kind: ProblemKind
-    items: Longs  # their indexes in `streaming.cluster.view.exported.Observed`
-    since_ms: Longs  # since when each has it, -1 if that is not known
-    reason: str = ""  # a word that tells the problem from others of its kind, "" for none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The worst that is wrong with one thing, None if nothing is; and since when, -1 if that is not known."""
-
-    kind: ProblemKind | None = None
-    since_ms: int = -1
-
-    @property
-    def name(self) -> str:
-        """The name of the kind, "" for none."""
-        return "" if self.kind is None else self.kind.name
-
-    @property
-    def severity(self) -> str:
-        """The severity of the problem that is about the same thing, "" if there is none."""
-        return "" if self.kind is None else self.kind.severity
-
-
-NOTHING = Verdict()
-"""Nothing is wrong."""
-
 RETENTION_KINDS = frozenset(
     {
         kinds.RETENTION_OVERDUE,
@@ -76,26 +46,6 @@ RETENTION_KINDS = frozenset(
     }
 )
 """Kinds that are about what is kept of a log."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RowVerdicts:
-    """The worst verdict of each exported log, in the order of `streaming.cluster.view.exported.Logs`."""
-
-    place: Longs  # the place of its kind in `streaming.cluster.verdicts.kinds.KINDS`, -1 where nothing is wrong
-    since_ms: Longs
-
-    def of_rows(self, rows: Sequence[int]) -> list[Verdict]:
-        """The verdicts of some logs."""
-        some = list(rows)
-        both = zip(self.place[some].tolist(), self.since_ms[some].tolist(), strict=True)
-        return [NOTHING if place == _NONE else Verdict(kind=KINDS[place], since_ms=since_ms) for place, since_ms in both]
-
-    @property
-    def severity(self) -> Longs:
-        """How severe each is, to sort by: the place in `streaming.broker.protocol.status_json.SEVERITIES`, -1 where nothing is wrong."""
-        places = np.array([*(SEVERITIES.index(each.severity) for each in KINDS), _NONE], np.int64)
-        return places[self.place]
 
 
 def all_cases(circumstances: Circumstances) -> tuple[Cases, ...]:
@@ -116,49 +66,14 @@ def all_cases(circumstances: Circumstances) -> tuple[Cases, ...]:
     return tuple(each for each in every if len(each.items))
 
 
-def row_verdicts(view: View, cases: Sequence[Cases], only: frozenset[ProblemKind] = frozenset(KINDS)) -> RowVerdicts:
-    """The worst of some kinds for each exported log; of one kind the oldest."""
-    count = len(view.observed.names)
-    place, since_ms = np.full(count, _NONE, np.int64), np.full(count, _UNKNOWN, np.int64)
-    for each in sorted(cases, key=lambda one: ORDER[one.kind.name], reverse=True):
-        if each.kind not in only:
-            continue
-        own = ORDER[each.kind.name]
-        again = place[each.items] == own
-        before = since_ms[each.items]
-        older = np.where(before < 0, each.since_ms, np.where(each.since_ms < 0, before, np.minimum(before, each.since_ms)))
-        since_ms[each.items] = np.where(again, older, each.since_ms)
-        place[each.items] = own
-    return RowVerdicts(place=place[view.logs.items], since_ms=since_ms[view.logs.items])
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cases:
+    """The replicas with one kind of problem."""
 
-
-def transaction_verdict(circumstances: Circumstances, late: Late) -> Verdict:
-    """The verdict of one open transaction."""
-    broker = int(circumstances.view.logs["broker"][late.log])
-    if late.verdict == TransactionVerdict.OVERDUE.label:
-        kind = kinds.OVERDUE if overdue_coordinators(circumstances) else None
-    elif late.verdict == TransactionVerdict.HANGING.label:
-        kind = kinds.HANGING
-    else:
-        kind = kinds.STUCK if late.stuck and circumstances.view.logs["stuck_transactions"][late.log] > 0 else None
-    old = broker in circumstances.not_current and (kind is kinds.OVERDUE or broker not in circumstances.unseen)
-    return NOTHING if kind is None or old else Verdict(kind=kind, since_ms=late.start_ms)
-
-
-def recent_elections(circumstances: Circumstances) -> list[Elected]:
-    """The partitions that an unclean election of now concerns."""
-    return [each for each in circumstances.view.elected if circumstances.now_ms - each.last_ms < RECENT_MS]
-
-
-def overdue_coordinators(circumstances: Circumstances) -> dict[int, int]:
-    """How many transactions each coordinator should have ended, for brokers whose numbers are current."""
-    overdue = circumstances.view.observed.coordinators.overdue
-    return {broker: count for broker, count in sorted(overdue.items()) if count and broker not in circumstances.not_current}
-
-
-def _cases(kind: ProblemKind, items: Longs | NDArray[np.intp], since_ms: Longs | None = None, reason: str = "") -> Cases:
-    unknown = np.full(len(items), _UNKNOWN, np.int64)
-    return Cases(kind=kind, items=items.astype(np.int64), since_ms=unknown if since_ms is None else since_ms, reason=reason)
+    kind: ProblemKind
+    items: Longs  # their indexes in `streaming.cluster.view.exported.Observed`
+    since_ms: Longs  # since when each has it, -1 if that is not known
+    reason: str = ""  # a word that tells the problem from others of its kind, "" for none
 
 
 def _damaged(circumstances: Circumstances) -> Iterator[Cases]:
@@ -175,10 +90,20 @@ def _damaged(circumstances: Circumstances) -> Iterator[Cases]:
     yield _cases(kinds.REPLICA_CORRUPT, np.flatnonzero(damaged & follows))
 
 
+def _cases(kind: ProblemKind, items: Longs | NDArray[np.intp], since_ms: Longs | None = None, reason: str = "") -> Cases:
+    unknown = np.full(len(items), _UNKNOWN, np.int64)
+    return Cases(kind=kind, items=items.astype(np.int64), since_ms=unknown if since_ms is None else since_ms, reason=reason)
+
+
 def _elected(circumstances: Circumstances) -> Cases:
     since = {(each.topic, each.partition): each.last_ms for each in recent_elections(circumstances)}
     items = _of_partitions(circumstances, since)
     return _cases(kinds.UNCLEAN, np.array([*items], np.int64), np.array([since[each] for each in items.values()], np.int64))
+
+
+def recent_elections(circumstances: Circumstances) -> list[Elected]:
+    """The partitions that an unclean election of now concerns."""
+    return [each for each in circumstances.view.elected if circumstances.now_ms - each.last_ms < RECENT_MS]
 
 
 def _of_partitions(circumstances: Circumstances, partitions: dict[tuple[str, int], int]) -> dict[int, tuple[str, int]]:
@@ -205,10 +130,16 @@ def _blocked(circumstances: Circumstances) -> Iterator[Cases]:
             yield _cases(kinds.RETENTION_BLOCKED, items[some], since_ms, reason)
 
 
-def overdue_logs(circumstances: Circumstances) -> Flags:
-    """The exported logs whose deletion is overdue for long enough to be a problem, if their limits are not only assumed."""
-    found: Flags = np.isin(circumstances.view.logs.items, circumstances.view.retention.items[_long_overdue(circumstances)])
-    return found
+def _current(circumstances: Circumstances, brokers: Longs) -> Flags:
+    """Which logs are on brokers whose numbers are current."""
+    current: Flags = ~np.isin(brokers, list(circumstances.not_current))
+    return current
+
+
+def _overdue(circumstances: Circumstances) -> Cases:
+    retention = circumstances.view.retention
+    some = _long_overdue(circumstances) & limits_known(retention.limits)
+    return _cases(kinds.RETENTION_OVERDUE, retention.items[some], circumstances.now_ms - retention.columns["retention_overdue_ms"][some])
 
 
 def _long_overdue(circumstances: Circumstances) -> Flags:
@@ -216,12 +147,6 @@ def _long_overdue(circumstances: Circumstances) -> Flags:
     long = retention.columns["retention_overdue_ms"] > circumstances.thresholds.overdue_after_ms
     current = _current(circumstances, circumstances.view.observed.columns["broker"][retention.items])
     return perhaps_overdue_replicas(retention) & long & current
-
-
-def _overdue(circumstances: Circumstances) -> Cases:
-    retention = circumstances.view.retention
-    some = _long_overdue(circumstances) & limits_known(retention.limits)
-    return _cases(kinds.RETENTION_OVERDUE, retention.items[some], circumstances.now_ms - retention.columns["retention_overdue_ms"][some])
 
 
 def _uncompacted(circumstances: Circumstances) -> Cases:
@@ -269,6 +194,12 @@ def _transactions(circumstances: Circumstances) -> Iterator[Cases]:
         yield _cases(kinds.OVERDUE, items[late], logs["oldest_open_start_ms"][late])
 
 
+def overdue_coordinators(circumstances: Circumstances) -> dict[int, int]:
+    """How many transactions each coordinator should have ended, for brokers whose numbers are current."""
+    overdue = circumstances.view.observed.coordinators.overdue
+    return {broker: count for broker, count in sorted(overdue.items()) if count and broker not in circumstances.not_current}
+
+
 def _lacking(circumstances: Circumstances) -> Iterator[Cases]:
     """Partitions without a leader or with too few replicas, as far as the metadata names them."""
     counts = counts_of(circumstances)
@@ -286,7 +217,78 @@ def _unreadable(circumstances: Circumstances) -> Cases:
     return _cases(kinds.LOG_UNREADABLE, np.unique(np.array(items, np.int64)))
 
 
-def _current(circumstances: Circumstances, brokers: Longs) -> Flags:
-    """Which logs are on brokers whose numbers are current."""
-    current: Flags = ~np.isin(brokers, list(circumstances.not_current))
-    return current
+def row_verdicts(view: View, cases: Sequence[Cases], only: frozenset[ProblemKind] = frozenset(KINDS)) -> RowVerdicts:
+    """The worst of some kinds for each exported log; of one kind the oldest."""
+    count = len(view.observed.names)
+    place, since_ms = np.full(count, _NONE, np.int64), np.full(count, _UNKNOWN, np.int64)
+    for each in sorted(cases, key=lambda one: ORDER[one.kind.name], reverse=True):
+        if each.kind not in only:
+            continue
+        own = ORDER[each.kind.name]
+        again = place[each.items] == own
+        before = since_ms[each.items]
+        older = np.where(before < 0, each.since_ms, np.where(each.since_ms < 0, before, np.minimum(before, each.since_ms)))
+        since_ms[each.items] = np.where(again, older, each.since_ms)
+        place[each.items] = own
+    return RowVerdicts(place=place[view.logs.items], since_ms=since_ms[view.logs.items])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowVerdicts:
+    """The worst verdict of each exported log, in the order of `streaming.cluster.view.exported.Logs`."""
+
+    place: Longs  # the place of its kind in `streaming.cluster.verdicts.kinds.KINDS`, -1 where nothing is wrong
+    since_ms: Longs
+
+    def of_rows(self, rows: Sequence[int]) -> list[Verdict]:
+        """The verdicts of some logs."""
+        some = list(rows)
+        both = zip(self.place[some].tolist(), self.since_ms[some].tolist(), strict=True)
+        return [NOTHING if place == _NONE else Verdict(kind=KINDS[place], since_ms=since_ms) for place, since_ms in both]
+
+    @property
+    def severity(self) -> Longs:
+        """How severe each is, to sort by: the place in `streaming.broker.protocol.status_json.SEVERITIES`, -1 where nothing is wrong."""
+        places = np.array([*(SEVERITIES.index(each.severity) for each in KINDS), _NONE], np.int64)
+        return places[self.place]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The worst that is wrong with one thing, None if nothing is; and since when, -1 if that is not known."""
+
+    kind: ProblemKind | None = None
+    since_ms: int = -1
+
+    @property
+    def name(self) -> str:
+        """The name of the kind, "" for none."""
+        return "" if self.kind is None else self.kind.name
+
+    @property
+    def severity(self) -> str:
+        """The severity of the problem that is about the same thing, "" if there is none."""
+        return "" if self.kind is None else self.kind.severity
+
+
+NOTHING = Verdict()
+"""Nothing is wrong."""
+
+
+def transaction_verdict(circumstances: Circumstances, late: Late) -> Verdict:
+    """The verdict of one open transaction."""
+    broker = int(circumstances.view.logs["broker"][late.log])
+    if late.verdict == TransactionVerdict.OVERDUE.label:
+        kind = kinds.OVERDUE if overdue_coordinators(circumstances) else None
+    elif late.verdict == TransactionVerdict.HANGING.label:
+        kind = kinds.HANGING
+    else:
+        kind = kinds.STUCK if late.stuck and circumstances.view.logs["stuck_transactions"][late.log] > 0 else None
+    old = broker in circumstances.not_current and (kind is kinds.OVERDUE or broker not in circumstances.unseen)
+    return NOTHING if kind is None or old else Verdict(kind=kind, since_ms=late.start_ms)
+
+
+def overdue_logs(circumstances: Circumstances) -> Flags:
+    """The exported logs whose deletion is overdue for long enough to be a problem, if their limits are not only assumed."""
+    found: Flags = np.isin(circumstances.view.logs.items, circumstances.view.retention.items[_long_overdue(circumstances)])
+    return found

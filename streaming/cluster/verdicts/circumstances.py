@@ -1,5 +1,7 @@
 """What problems are found in: a view of the table, what agents report, consumer groups, and from when on something is a problem."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -44,50 +46,12 @@ TopicPartition = tuple[str, int]
 
 NO_PRODUCER = -1
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Links:
-    """Facts about one problem."""
-
-    partitions: frozenset[TopicPartition] = frozenset()  # all that it is about
-    producer: int = NO_PRODUCER  # whose transaction it is, or it waits for
-    waits: bool = False  # all of it waits for open transactions
-    weight: int = 0  # what it holds back; of one transaction the problem with most is the root
-    lacks: int = -1  # the one broker that each of the partitions lacks; of several none is said
-    brokers: tuple[int, ...] = ()  # those of an agent
-    reason: str = ""  # as the label of the alert
-    came_late: bool = False  # all that is lost there had come past the retention of its topic
-    awaited: int = -1  # the broker whose start lets all of it be lost, -1 if it waits for none
-
-
-NO_LINKS = Links()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedProblem:
-    """A problem with what links it to others."""
-
-    problem: Problem
-    links: Links = NO_LINKS
-
-
-def partitions_of(topic: str, partitions: list[int]) -> frozenset[TopicPartition]:
-    """Some partitions of a topic."""
-    return frozenset((topic, partition) for partition in partitions)
-
-
 NOT_WRITING_MS = 60_000
 """A running broker writes its high watermarks every five seconds, and its metadata log twice a second."""
 
 FULL_BYTES, FULL_RATIO = 1 << 20, 0.005
 """Less is free in a log dir that is full: not even a batch of the usual largest size fits. And less than this part of it, as a disk may
 be small."""
-
-
-def is_full(log_dir: LogDirStatus) -> bool:
-    """Whether a log dir has no room left."""
-    return log_dir.capacity > 0 and 0 <= log_dir.free < min(FULL_BYTES, FULL_RATIO * log_dir.capacity)
-
 
 _MOST_NAMED = 5
 
@@ -287,12 +251,6 @@ def changes_of(brokers: Iterable[BrokerStatus]) -> MetadataChanges | None:
     return None if latest is None else admin_changes(latest.changes)
 
 
-def deletions_of(brokers: Iterable[BrokerStatus]) -> dict[str, int]:
-    """When topics were deleted, Unix milliseconds, by their ids, as far as the newest copy of the metadata log has it."""
-    known = changes_of(brokers)
-    return {} if known is None else {each.topic_id: each.at_ms for each in known.rows if each.kind == ChangeKind.TOPIC_DELETED}
-
-
 def causes_of(known: MetadataChanges | None, view: View, topics: Sequence[str]) -> AdminCauses:
     """What of these changes problems began with. ``topics``: as in `Circumstances`."""
 
@@ -302,6 +260,24 @@ def causes_of(known: MetadataChanges | None, view: View, topics: Sequence[str]) 
         return frozenset(topics[topic] for topic, limits in numbers if limits is not None and limits.source is ValueSource.TOPIC)
 
     return AdminCauses(() if known is None else known.rows, lambda topic: topic in own())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Facts about one problem."""
+
+    partitions: frozenset[TopicPartition] = frozenset()  # all that it is about
+    producer: int = NO_PRODUCER  # whose transaction it is, or it waits for
+    waits: bool = False  # all of it waits for open transactions
+    weight: int = 0  # what it holds back; of one transaction the problem with most is the root
+    lacks: int = -1  # the one broker that each of the partitions lacks; of several none is said
+    brokers: tuple[int, ...] = ()  # those of an agent
+    reason: str = ""  # as the label of the alert
+    came_late: bool = False  # all that is lost there had come past the retention of its topic
+    awaited: int = -1  # the broker whose start lets all of it be lost, -1 if it waits for none
+
+
+NO_LINKS = Links()
 
 
 def found(
@@ -349,6 +325,30 @@ def found(
         runbook=kind.alert,
     )
     return LinkedProblem(problem=problem, links=links)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedProblem:
+    """A problem with what links it to others."""
+
+    problem: Problem
+    links: Links = NO_LINKS
+
+
+def partitions_of(topic: str, partitions: list[int]) -> frozenset[TopicPartition]:
+    """Some partitions of a topic."""
+    return frozenset((topic, partition) for partition in partitions)
+
+
+def is_full(log_dir: LogDirStatus) -> bool:
+    """Whether a log dir has no room left."""
+    return log_dir.capacity > 0 and 0 <= log_dir.free < min(FULL_BYTES, FULL_RATIO * log_dir.capacity)
+
+
+def deletions_of(brokers: Iterable[BrokerStatus]) -> dict[str, int]:
+    """When topics were deleted, Unix milliseconds, by their ids, as far as the newest copy of the metadata log has it."""
+    known = changes_of(brokers)
+    return {} if known is None else {each.topic_id: each.at_ms for each in known.rows if each.kind == ChangeKind.TOPIC_DELETED}
 
 
 def partitions_named(partitions: Sequence[int]) -> str:

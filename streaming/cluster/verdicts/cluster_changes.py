@@ -14,12 +14,6 @@ from streaming.cluster.verdicts.incidents import MOST_PROBLEMS
 from streaming.cluster.view.broker_status import newest
 from streaming.common.units import format_count, format_list, format_name
 
-# --- what has changed in a cluster from one moment to another, and what may have changed unseen.
-
-
-# --- what of a judged cluster is compared with a later moment: problems, what can be seen at all, brokers, agents, the controller, leaders.
-
-
 PartitionKey = tuple[str, str, int]
 """Topic, topic id and partition: a topic that is created again is another one."""
 
@@ -42,11 +36,19 @@ _YOUNG = "young"
 BY_PARTITION = frozenset({kinds.HANGING.name, kinds.STUCK.name})
 """Kinds of which each partition has a problem of its own; others name a partition as long as it is the only one."""
 
+_MANY = 3
+"""From so many problems of one kind on that begin or end together, they are one event."""
 
-def key_of(problem: Problem) -> ProblemKey:
-    """What it is about."""
-    partition = problem.partition if problem.kind in BY_PARTITION else -1
-    return problem.kind, problem.broker, problem.topic, partition, problem.group, problem.log_dir, problem.agent
+SURE_MS = 45_000
+"""So long a problem is not seen before it is over: a job notices within half a minute that it does not see everything."""
+
+_TURNS_INTO = {kinds.STALLED.name: (kinds.HANGING.name, kinds.STUCK.name)}
+"""Kinds that are not over where one of these begins in the same topic: it is the cause, which is known by then."""
+
+_MOST_NAMED = 3
+
+_MOST_LEADERS = 200_000
+"""So many are remembered of partitions that cannot be seen now: topics that go meanwhile are not noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,20 @@ class ClusterMoment:
     leaders: Mapping[PartitionKey, int]  # of the partitions for which it is known, the node id
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterChanges:
+    """The events between two moments, the oldest first, and the later moment as the next one is compared with it."""
+
+    events: tuple[ClusterEvent, ...]
+    now: ClusterMoment
+
+
 def moment_of(circumstances: Circumstances, problems: Sequence[Problem], *, young: bool = False) -> ClusterMoment:
-    """What is compared of a look. ``problems``: all that are found in it. ``young``: the job has looked for less than `YOUNG_MS`."""
+    """What is compared of a look. ``problems``: all that are found in it. ``young``: the job has looked for less than `YOUNG_MS`.
+
+    What of a judged cluster is compared with a later moment: problems, what can be seen at all, brokers, agents, the controller,
+    leaders.
+    """
     blind = frozenset(_blind(circumstances, problems)) | ({Blind(_YOUNG)} if young else set())
     latest = newest(circumstances.brokers)
     return ClusterMoment(
@@ -106,6 +120,38 @@ def moment_of(circumstances: Circumstances, problems: Sequence[Problem], *, youn
         controller=-1 if latest is None else latest.controller,
         leaders=dict(_leaders(circumstances)),
     )
+
+
+def _blind(circumstances: Circumstances, problems: Sequence[Problem]) -> Iterator[Blind]:
+    yield from (Blind(each.id, each.broker) for each in problems if each.kind in OF_SIGHT)
+    yield from (Blind("not current", each) for each in circumstances.not_current)
+    if circumstances.stale:
+        yield Blind("agents")
+    if circumstances.groups is None:
+        yield Blind("groups", groups=True)
+
+
+def _sightings(problems: Sequence[Problem], blind: frozenset[Blind], now_ms: int) -> dict[ProblemKey, Sighting]:
+    """The first problem of several about the same: they are sorted, the most severe incident first, and a root before what follows."""
+    found: dict[ProblemKey, Sighting] = {}
+    for each in problems:
+        first_ms = each.since_ms if 0 <= each.since_ms <= now_ms else now_ms
+        found.setdefault(key_of(each), Sighting(problem=each, blind=blind, first_ms=first_ms))
+    return found
+
+
+def key_of(problem: Problem) -> ProblemKey:
+    """What it is about."""
+    partition = problem.partition if problem.kind in BY_PARTITION else -1
+    return problem.kind, problem.broker, problem.topic, partition, problem.group, problem.log_dir, problem.agent
+
+
+def _leaders(circumstances: Circumstances) -> Iterator[tuple[PartitionKey, int]]:
+    logs = circumstances.view.logs
+    topics, leaders = logs.columns["topic"].tolist(), circumstances.view.observed.roles.leader[logs.items].tolist()
+    for topic, topic_id, partition, leader in zip(topics, logs.topic_ids, logs.columns["partition"].tolist(), leaders, strict=True):
+        if leader >= 0:
+            yield (circumstances.topics[topic], topic_id, partition), leader
 
 
 def kept_moment(moment: ClusterMoment, events: list[ClusterEvent], since_ms: int) -> KeptChanges:
@@ -129,6 +175,10 @@ def kept_moment(moment: ClusterMoment, events: list[ClusterEvent], since_ms: int
     )
 
 
+def _kept_blind(blind: frozenset[Blind]) -> list[KeptBlind]:
+    return [KeptBlind(name=each.name, broker=each.broker, groups=each.groups) for each in blind]
+
+
 def recalled_moment(kept: KeptChanges) -> ClusterMoment:
     """The moment that a job before has kept. Raises ValueError if it is none."""
     sightings = (
@@ -146,104 +196,57 @@ def recalled_moment(kept: KeptChanges) -> ClusterMoment:
     )
 
 
-def _kept_blind(blind: frozenset[Blind]) -> list[KeptBlind]:
-    return [KeptBlind(name=each.name, broker=each.broker, groups=each.groups) for each in blind]
-
-
 def _recalled_blind(kept: list[KeptBlind]) -> frozenset[Blind]:
     return frozenset(Blind(each.name, each.broker, each.groups) for each in kept)
 
 
-def _sightings(problems: Sequence[Problem], blind: frozenset[Blind], now_ms: int) -> dict[ProblemKey, Sighting]:
-    """The first problem of several about the same: they are sorted, the most severe incident first, and a root before what follows."""
-    found: dict[ProblemKey, Sighting] = {}
-    for each in problems:
-        first_ms = each.since_ms if 0 <= each.since_ms <= now_ms else now_ms
-        found.setdefault(key_of(each), Sighting(problem=each, blind=blind, first_ms=first_ms))
-    return found
-
-
-def _blind(circumstances: Circumstances, problems: Sequence[Problem]) -> Iterator[Blind]:
-    yield from (Blind(each.id, each.broker) for each in problems if each.kind in OF_SIGHT)
-    yield from (Blind("not current", each) for each in circumstances.not_current)
-    if circumstances.stale:
-        yield Blind("agents")
-    if circumstances.groups is None:
-        yield Blind("groups", groups=True)
-
-
-def _leaders(circumstances: Circumstances) -> Iterator[tuple[PartitionKey, int]]:
-    logs = circumstances.view.logs
-    topics, leaders = logs.columns["topic"].tolist(), circumstances.view.observed.roles.leader[logs.items].tolist()
-    for topic, topic_id, partition, leader in zip(topics, logs.topic_ids, logs.columns["partition"].tolist(), leaders, strict=True):
-        if leader >= 0:
-            yield (circumstances.topics[topic], topic_id, partition), leader
-
-
-# --- what has changed between two moments of a cluster, as events: pure functions. A problem that is not seen any more has ended once it
-# has not been seen for a while, though as much can be seen as when it was there: an agent that is away is noticed later than what it does
-# not report. Else it is carried over, and nothing is said of it until as much can be seen again.
-
-
-_MANY = 3
-"""From so many problems of one kind on that begin or end together, they are one event."""
-
-SURE_MS = 45_000
-"""So long a problem is not seen before it is over: a job notices within half a minute that it does not see everything."""
-
-_TURNS_INTO = {kinds.STALLED.name: (kinds.HANGING.name, kinds.STUCK.name)}
-"""Kinds that are not over where one of these begins in the same topic: it is the cause, which is known by then."""
-
-_MOST_NAMED = 3
-
-_MOST_LEADERS = 200_000
-"""So many are remembered of partitions that cannot be seen now: topics that go meanwhile are not noticed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ClusterChanges:
-    """The events between two moments, the oldest first, and the later moment as the next one is compared with it."""
-
-    events: tuple[ClusterEvent, ...]
-    now: ClusterMoment
-
-
 def changes(before: ClusterMoment, after: ClusterMoment) -> ClusterChanges:
-    """What has changed."""
+    """What has changed.
+
+    What has changed between two moments of a cluster, as events: pure functions. A problem that is not seen any more has ended once
+    it has not been seen for a while, though as much can be seen as when it was there: an agent that is away is noticed later than
+    what it does not report. Else it is carried over, and nothing is said of it until as much can be seen again.
+    """
     found = [*_of_brokers(before, after), *_of_agents(before, after), *_of_leaders(before, after), *_of_problems(before, after)]
     return ClusterChanges(events=tuple(sorted(found, key=lambda each: each.at_ms)), now=_carried(before, after))
 
 
-def _carried(before: ClusterMoment, after: ClusterMoment) -> ClusterMoment:
-    """The later moment, with what it cannot know as the earlier one had it."""
-    unseen = {
-        key: _missing(each, after) for key, each in before.problems.items() if key not in after.problems and not _is_over(each, after)
-    }
-    known = {key: _known_longer(before.problems.get(key), each) for key, each in after.problems.items()}
-    leaders = {**before.leaders, **after.leaders} if after.blind else after.leaders
-    return replace(
-        after,
-        problems={**known, **dict(islice(unseen.items(), MOST_PROBLEMS))},
-        epochs={
-            broker: epoch if epoch >= 0 else before.epochs.get(broker, -1) for broker, epoch in (after.epochs or before.epochs).items()
-        },
-        agents={name: started if started >= 0 else before.agents.get(name, -1) for name, started in after.agents.items()},
-        controller=after.controller if after.controller >= 0 else before.controller,
-        leaders=leaders if len(leaders) <= _MOST_LEADERS else after.leaders,
+def _of_brokers(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
+    at_ms = after.at_ms
+    for broker in sorted(before.epochs.keys() & after.epochs.keys()):
+        if 0 <= before.epochs[broker] < after.epochs[broker]:
+            yield ClusterEvent(kind=EventKind.BROKER_RESTARTED, at_ms=at_ms, what=f"Broker {broker} was started again", broker=broker)
+    if 0 <= before.controller != after.controller >= 0:
+        what = f"Node {after.controller} is the active controller; it was node {before.controller}"
+        yield ClusterEvent(kind=EventKind.CONTROLLER_CHANGED, at_ms=at_ms, what=what)
+
+
+def _of_agents(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
+    """Agents that are another process than before: one that is killed and started again in seconds is no problem that a poll sees."""
+    for name, started_ms in sorted(after.agents.items()):
+        if 0 <= before.agents.get(name, -1) != started_ms >= 0:
+            at_ms = started_ms if before.at_ms <= started_ms <= after.at_ms else after.at_ms
+            what = f"segtail's agent {format_name(name)} was started again"
+            yield ClusterEvent(kind=EventKind.AGENT_RESTARTED, at_ms=at_ms, what=what, agent=name)
+
+
+def _of_leaders(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
+    """One event for all elections between two moments: a broker that stops hands over thousands of partitions."""
+    changed = [(key, before.leaders[key], now) for key, now in after.leaders.items() if before.leaders.get(key, now) != now]
+    if not changed:
+        return
+    ways = Counter((old, new) for _, old, new in changed).most_common()
+    way = [f"{count:,} from broker {old} to {new}" for (old, new), count in ways]
+    topics = sorted({topic for (topic, _, _), _, _ in changed})
+    (topic, _, partition), *others = (key for key, _, _ in changed)
+    yield ClusterEvent(
+        kind=EventKind.LEADERS_CHANGED,
+        at_ms=after.at_ms,
+        what=f"{format_count(len(changed), 'partition')} of {format_list(list(map(format_name, topics)), _MOST_NAMED)} "
+        f"got another leader: {format_list(way, _MOST_NAMED)}",
+        topic=topic if len(topics) == 1 else "",
+        partition=-1 if others else partition,
     )
-
-
-def _missing(sighting: Sighting, after: ClusterMoment) -> Sighting:
-    return sighting if sighting.missing_ms >= 0 else replace(sighting, missing_ms=after.at_ms)
-
-
-def _is_over(sighting: Sighting, after: ClusterMoment) -> bool:
-    """Whether a problem that is not seen now has ended."""
-    return 0 <= sighting.missing_ms <= after.at_ms - SURE_MS and not sighting.is_hidden(after.blind)
-
-
-def _known_longer(before: Sighting | None, now: Sighting) -> Sighting:
-    return now if before is None else replace(now, first_ms=min(before.first_ms, now.first_ms))
 
 
 def _of_problems(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
@@ -261,6 +264,11 @@ def _of_problems(before: ClusterMoment, after: ClusterMoment) -> Iterator[Cluste
 
 def _is_worse(before: Sighting | None, now: Sighting) -> bool:
     return before is not None and SEVERITIES.index(now.problem.gravity) < SEVERITIES.index(before.problem.gravity)
+
+
+def _is_over(sighting: Sighting, after: ClusterMoment) -> bool:
+    """Whether a problem that is not seen now has ended."""
+    return 0 <= sighting.missing_ms <= after.at_ms - SURE_MS and not sighting.is_hidden(after.blind)
 
 
 def _together(kind: EventKind, sightings: Sequence[Sighting], before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
@@ -305,39 +313,28 @@ def _cause(problem: Problem, after: ClusterMoment) -> str:
     return next((f", which follows from: {each.summary or each.what}" for each in roots), "")
 
 
-def _of_brokers(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
-    at_ms = after.at_ms
-    for broker in sorted(before.epochs.keys() & after.epochs.keys()):
-        if 0 <= before.epochs[broker] < after.epochs[broker]:
-            yield ClusterEvent(kind=EventKind.BROKER_RESTARTED, at_ms=at_ms, what=f"Broker {broker} was started again", broker=broker)
-    if 0 <= before.controller != after.controller >= 0:
-        what = f"Node {after.controller} is the active controller; it was node {before.controller}"
-        yield ClusterEvent(kind=EventKind.CONTROLLER_CHANGED, at_ms=at_ms, what=what)
-
-
-def _of_agents(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
-    """Agents that are another process than before: one that is killed and started again in seconds is no problem that a poll sees."""
-    for name, started_ms in sorted(after.agents.items()):
-        if 0 <= before.agents.get(name, -1) != started_ms >= 0:
-            at_ms = started_ms if before.at_ms <= started_ms <= after.at_ms else after.at_ms
-            what = f"segtail's agent {format_name(name)} was started again"
-            yield ClusterEvent(kind=EventKind.AGENT_RESTARTED, at_ms=at_ms, what=what, agent=name)
-
-
-def _of_leaders(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
-    """One event for all elections between two moments: a broker that stops hands over thousands of partitions."""
-    changed = [(key, before.leaders[key], now) for key, now in after.leaders.items() if before.leaders.get(key, now) != now]
-    if not changed:
-        return
-    ways = Counter((old, new) for _, old, new in changed).most_common()
-    way = [f"{count:,} from broker {old} to {new}" for (old, new), count in ways]
-    topics = sorted({topic for (topic, _, _), _, _ in changed})
-    (topic, _, partition), *others = (key for key, _, _ in changed)
-    yield ClusterEvent(
-        kind=EventKind.LEADERS_CHANGED,
-        at_ms=after.at_ms,
-        what=f"{format_count(len(changed), 'partition')} of {format_list(list(map(format_name, topics)), _MOST_NAMED)} "
-        f"got another leader: {format_list(way, _MOST_NAMED)}",
-        topic=topic if len(topics) == 1 else "",
-        partition=-1 if others else partition,
+def _carried(before: ClusterMoment, after: ClusterMoment) -> ClusterMoment:
+    """The later moment, with what it cannot know as the earlier one had it."""
+    unseen = {
+        key: _missing(each, after) for key, each in before.problems.items() if key not in after.problems and not _is_over(each, after)
+    }
+    known = {key: _known_longer(before.problems.get(key), each) for key, each in after.problems.items()}
+    leaders = {**before.leaders, **after.leaders} if after.blind else after.leaders
+    return replace(
+        after,
+        problems={**known, **dict(islice(unseen.items(), MOST_PROBLEMS))},
+        epochs={
+            broker: epoch if epoch >= 0 else before.epochs.get(broker, -1) for broker, epoch in (after.epochs or before.epochs).items()
+        },
+        agents={name: started if started >= 0 else before.agents.get(name, -1) for name, started in after.agents.items()},
+        controller=after.controller if after.controller >= 0 else before.controller,
+        leaders=leaders if len(leaders) <= _MOST_LEADERS else after.leaders,
     )
+
+
+def _missing(sighting: Sighting, after: ClusterMoment) -> Sighting:
+    return sighting if sighting.missing_ms >= 0 else replace(sighting, missing_ms=after.at_ms)
+
+
+def _known_longer(before: Sighting | None, now: Sighting) -> Sighting:
+    return now if before is None else replace(now, first_ms=min(before.first_ms, now.first_ms))

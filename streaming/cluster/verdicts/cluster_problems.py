@@ -35,6 +35,16 @@ _YET = "serves nothing yet"
 _GOES_ON = Command(reason="it goes on when it is started again")
 _START = Command(reason="Kafka has no tool that starts a broker: start it on its host")
 
+REPLICATION: tuple[tuple[kinds.ProblemKind, str], ...] = (
+    (kinds.OFFLINE, "offline"),
+    (kinds.UNDER_MIN_ISR, "under_min_isr"),
+    (kinds.UNDER_REPLICATED, "under_replicated"),
+)
+"""Kinds of problems with replicas, and the field of `TopicCounts` that counts such partitions."""
+
+NOBODY = "nobody holds the locks of its log dirs: its process has ended, or they are a copy"
+"""Of a broker whose process was not seen to end."""
+
 
 def cluster_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of brokers, of the controller, and of topics' replicas."""
@@ -66,15 +76,12 @@ def _may_append(circumstances: Circumstances, broker: int) -> bool:
     return not ended and (written is None or circumstances.now_ms - written <= NOT_WRITING_MS)
 
 
-def _left(circumstances: Circumstances, broker: int) -> str:
-    """How much of its logs a broker that starts after a crash still has to read, and until when if that is known."""
-    dirs = [each for each in circumstances.log_dirs if each.broker == broker and each.recovering_bytes >= 0]
-    if not dirs:
+def ended(process: ProcessStatus | None) -> str:
+    """When the process of a broker that is down was seen to end; "" if it was not."""
+    if process is None or process.state != ProcessState.ENDED:
         return ""
-    logs = format_count(sum(each.recovering_logs for each in dirs), "log")
-    left = f"; after a crash it reads its logs, and {format_size(sum(each.recovering_bytes for each in dirs))} in {logs} are left"
-    seconds = [reading_seconds(each.recovering_bytes, each.recovery_rate) for each in dirs if each.recovering_bytes]
-    return f"{left}, for about {format_duration(max(seconds))}" if min(seconds, default=-1) >= 0 else left
+    first, last = (format_time(each, "seconds") for each in (process.last_ms, process.since_ms))
+    return f"its process has ended {f'at {last}' if first == last else f'between {first} and {last}'}"
 
 
 def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
@@ -95,6 +102,15 @@ def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
             yield _stopped(circumstances, each.broker, since_ms, age_ms)
 
 
+def down(process: ProcessStatus | None) -> str:
+    """Why a broker is down, as far as its process shows it."""
+    if process is None or process.state == ProcessState.UNKNOWN:
+        return "it sends no heartbeats, and was not shut down"
+    if process.state == ProcessState.UP:
+        return "it sends no heartbeats, although its process is there: it hangs, or the network is cut"
+    return f"{ended(process) or NOBODY}; it was not shut down"
+
+
 def _starting(circumstances: Circumstances, phase: BrokerPhase, since_ms: int, age_ms: int | None) -> LinkedProblem:
     """A start that lasts, or a note of one that does not yet: the partitions that have no leader meanwhile follow from it."""
     late = age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms
@@ -106,6 +122,22 @@ def _starting(circumstances: Circumstances, phase: BrokerPhase, since_ms: int, a
         return found(kinds.BROKER_STARTING, detail, broker=phase.broker, since_ms=since_ms)
     summary = f"Broker {phase.broker} is starting"
     return found(kinds.BROKER_STARTING, detail, severity=INFO, summary=summary, broker=phase.broker, since_ms=since_ms)
+
+
+def serves_nothing(process: ProcessStatus | None) -> str:
+    """What is added of a broker that starts: whether its process is there, if that is known."""
+    return "; its process is there" if process is not None and process.state == ProcessState.UP else ""
+
+
+def _left(circumstances: Circumstances, broker: int) -> str:
+    """How much of its logs a broker that starts after a crash still has to read, and until when if that is known."""
+    dirs = [each for each in circumstances.log_dirs if each.broker == broker and each.recovering_bytes >= 0]
+    if not dirs:
+        return ""
+    logs = format_count(sum(each.recovering_logs for each in dirs), "log")
+    left = f"; after a crash it reads its logs, and {format_size(sum(each.recovering_bytes for each in dirs))} in {logs} are left"
+    seconds = [reading_seconds(each.recovering_bytes, each.recovery_rate) for each in dirs if each.recovering_bytes]
+    return f"{left}, for about {format_duration(max(seconds))}" if min(seconds, default=-1) >= 0 else left
 
 
 def _stopped(circumstances: Circumstances, broker: int, since_ms: int, age_ms: int | None) -> LinkedProblem:
@@ -131,12 +163,25 @@ def _silent_brokers(circumstances: Circumstances) -> Iterator[LinkedProblem]:
             yield found(kinds.BROKER_METADATA_STALLED, detail, broker=broker, since_ms=at)
 
 
-REPLICATION: tuple[tuple[kinds.ProblemKind, str], ...] = (
-    (kinds.OFFLINE, "offline"),
-    (kinds.UNDER_MIN_ISR, "under_min_isr"),
-    (kinds.UNDER_REPLICATED, "under_replicated"),
-)
-"""Kinds of problems with replicas, and the field of `TopicCounts` that counts such partitions."""
+def silent(process: ProcessStatus | None) -> str:
+    """What a broker may suffer from that writes nothing."""
+    if process is None or process.state == ProcessState.UNKNOWN:
+        return "it is down, it hangs, or its disks do"
+    return "its process is there: it hangs, or its disks do" if process.state == ProcessState.UP else ended(process) or NOBODY
+
+
+def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
+    counts = counts_of(circumstances)
+    if counts is None:
+        return
+    clean = frozenset(each.broker for each in circumstances.brokers if each.clean)
+    for kind, name in REPLICATION:
+        by_topic: dict[str, list[AffectedPartition]] = {}
+        for each in lacking_partitions(circumstances, counts, name):
+            by_topic.setdefault(each.topic, []).append(each)
+        for topic in counts.topics:
+            if getattr(topic, name) and circumstances.export.has_topic(topic.topic):
+                yield _of_topic(circumstances, kind, topic, by_topic.get(topic.topic, []), clean)
 
 
 def counts_of(circumstances: Circumstances) -> PartitionCounts | None:
@@ -160,28 +205,6 @@ def _lacks_too(partition: AffectedPartition, name: str) -> bool:
     if partition.problem == "offline" and name != "offline":
         return not partition.in_sync if name == "under_min_isr" else bool(partition.out_of_sync)
     return partition.problem == name or (name, partition.problem) == ("under_replicated", "under_min_isr")
-
-
-_TOOLS: dict[str, tuple[str, Callable[[AffectedPartition, frozenset[int]], str]]] = {
-    "offline": ("--unavailable-partitions", lambda each, clean: _who_must_return(each, clean)),
-    "under_min_isr": ("--under-min-isr-partitions", lambda each, _: _who_lacks(each)),
-    "under_replicated": ("--under-replicated-partitions", lambda each, _: _who_lacks(each)),
-}
-"""The option of Kafka's tool that lists such partitions, and what is written about each of them; brokers that were shut down cleanly."""
-
-
-def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
-    counts = counts_of(circumstances)
-    if counts is None:
-        return
-    clean = frozenset(each.broker for each in circumstances.brokers if each.clean)
-    for kind, name in REPLICATION:
-        by_topic: dict[str, list[AffectedPartition]] = {}
-        for each in lacking_partitions(circumstances, counts, name):
-            by_topic.setdefault(each.topic, []).append(each)
-        for topic in counts.topics:
-            if getattr(topic, name) and circumstances.export.has_topic(topic.topic):
-                yield _of_topic(circumstances, kind, topic, by_topic.get(topic.topic, []), clean)
 
 
 def _of_topic(
@@ -210,27 +233,6 @@ def _of_topic(
     )
 
 
-def _lacks(kind: kinds.ProblemKind, those: list[AffectedPartition]) -> int:
-    """The only broker whose return mends all of these partitions, -1 if that needs others, or is not known."""
-    missing = {tuple(each.electable if kind is kinds.OFFLINE else each.out_of_sync) for each in those}
-    return next(iter(missing))[0] if len(missing) == 1 and len(next(iter(missing))) == 1 else -1
-
-
-def _detail(count: int, described: Sequence[str], those: Sequence[AffectedPartition]) -> str:
-    if not those:
-        return format_count(count, "partition")
-    shown = "; ".join(f"{partitions_named([each.partition])}, {text}" for each, text in zip(those, described, strict=False))
-    return shown + (f"; {count - _MOST_DESCRIBED:,} more" if count > _MOST_DESCRIBED else "")
-
-
-def _why(circumstances: Circumstances, those: Sequence[AffectedPartition]) -> str:
-    """Why these lack replicas, as far as the disks show it, each cause and each way out once."""
-    found = [why_out_of_sync(circumstances, each, broker) for each in those for broker in each.out_of_sync]
-    causes = [each for each in found if each is not None]
-    texts = dict.fromkeys(f". {capitalized(each.text)}" for each in causes)
-    return "".join((*texts, *dict.fromkeys(f". {each.way_out}" for each in causes if each.way_out)))
-
-
 def _who_must_return(partition: AffectedPartition, clean: frozenset[int]) -> str:
     """Who can lead it without a loss. The last one that was in sync has everything if it was shut down cleanly, whatever has become of it
     in the metadata.
@@ -250,34 +252,30 @@ def _who_lacks(partition: AffectedPartition) -> str:
     return f"in sync {in_sync}, not in sync {out_of_sync}"
 
 
-NOBODY = "nobody holds the locks of its log dirs: its process has ended, or they are a copy"
-"""Of a broker whose process was not seen to end."""
+_TOOLS: dict[str, tuple[str, Callable[[AffectedPartition, frozenset[int]], str]]] = {
+    "offline": ("--unavailable-partitions", lambda each, clean: _who_must_return(each, clean)),
+    "under_min_isr": ("--under-min-isr-partitions", lambda each, _: _who_lacks(each)),
+    "under_replicated": ("--under-replicated-partitions", lambda each, _: _who_lacks(each)),
+}
+"""The option of Kafka's tool that lists such partitions, and what is written about each of them; brokers that were shut down cleanly."""
 
 
-def ended(process: ProcessStatus | None) -> str:
-    """When the process of a broker that is down was seen to end; "" if it was not."""
-    if process is None or process.state != ProcessState.ENDED:
-        return ""
-    first, last = (format_time(each, "seconds") for each in (process.last_ms, process.since_ms))
-    return f"its process has ended {f'at {last}' if first == last else f'between {first} and {last}'}"
+def _detail(count: int, described: Sequence[str], those: Sequence[AffectedPartition]) -> str:
+    if not those:
+        return format_count(count, "partition")
+    shown = "; ".join(f"{partitions_named([each.partition])}, {text}" for each, text in zip(those, described, strict=False))
+    return shown + (f"; {count - _MOST_DESCRIBED:,} more" if count > _MOST_DESCRIBED else "")
 
 
-def down(process: ProcessStatus | None) -> str:
-    """Why a broker is down, as far as its process shows it."""
-    if process is None or process.state == ProcessState.UNKNOWN:
-        return "it sends no heartbeats, and was not shut down"
-    if process.state == ProcessState.UP:
-        return "it sends no heartbeats, although its process is there: it hangs, or the network is cut"
-    return f"{ended(process) or NOBODY}; it was not shut down"
+def _why(circumstances: Circumstances, those: Sequence[AffectedPartition]) -> str:
+    """Why these lack replicas, as far as the disks show it, each cause and each way out once."""
+    found = [why_out_of_sync(circumstances, each, broker) for each in those for broker in each.out_of_sync]
+    causes = [each for each in found if each is not None]
+    texts = dict.fromkeys(f". {capitalized(each.text)}" for each in causes)
+    return "".join((*texts, *dict.fromkeys(f". {each.way_out}" for each in causes if each.way_out)))
 
 
-def silent(process: ProcessStatus | None) -> str:
-    """What a broker may suffer from that writes nothing."""
-    if process is None or process.state == ProcessState.UNKNOWN:
-        return "it is down, it hangs, or its disks do"
-    return "its process is there: it hangs, or its disks do" if process.state == ProcessState.UP else ended(process) or NOBODY
-
-
-def serves_nothing(process: ProcessStatus | None) -> str:
-    """What is added of a broker that starts: whether its process is there, if that is known."""
-    return "; its process is there" if process is not None and process.state == ProcessState.UP else ""
+def _lacks(kind: kinds.ProblemKind, those: list[AffectedPartition]) -> int:
+    """The only broker whose return mends all of these partitions, -1 if that needs others, or is not known."""
+    missing = {tuple(each.electable if kind is kinds.OFFLINE else each.out_of_sync) for each in those}
+    return next(iter(missing))[0] if len(missing) == 1 and len(next(iter(missing))) == 1 else -1

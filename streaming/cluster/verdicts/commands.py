@@ -1,5 +1,7 @@
 """The command lines of Kafka's own tools that help, or why there is none; and what mends it where data past its limit stays."""
 
+from __future__ import annotations
+
 import re
 import shlex
 from collections.abc import Mapping
@@ -20,19 +22,8 @@ _PRICES = {
 ANY_SERVER = "HOST:PORT"
 _LONGEST_NAME = 1000
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """``line`` is "" if there is no command; then ``reason`` says why. ``changes``: which value it changes, and the price: a sentence."""
-
-    line: str = ""
-    reason: str = ""
-    changes: str = ""
-
-
-NO_COMMAND = Command()
-
 _READS, _READ_TWICE = "nothing: it only reads", "nothing: what was read since is read once more"
+
 COSTS: Mapping[str, str] = {
     "why": _READS,
     "retention": _READS,
@@ -57,6 +48,13 @@ COSTS: Mapping[str, str] = {
 """What each command may lose, by the name of what makes it: all that segtail prints are made here, and none loses a record that another one
 would keep. So none goes to the end of a log, whatever is there now, nor over a damaged batch, which another replica may have whole.
 """
+
+MOVING, FUTURE, HIGH_WATERMARK = "moving", "future_timestamp", "high_watermark"
+
+REMOTE, HEAD_OF_LINE, ACTIVE = "remote_copy", "head_of_line", "active_segment"
+"""The reasons, as `streaming.rules.retention_rule.BLOCKED` has them."""
+
+_YEAR_2000_MS, _DAY_MS = 946_684_800_000, 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +160,7 @@ class Commands:
         """Try to read a directory as this user."""
         return self._line(f"ls -l {_argument(directory)}", directory)
 
-    def of_group(self, group: str, type_: str) -> "GroupCommands":
+    def of_group(self, group: str, type_: str) -> GroupCommands:
         """The commands for one of its groups."""
         return GroupCommands(
             group=group,
@@ -197,6 +195,30 @@ class Commands:
         return Command(line)
 
 
+@dataclass(frozen=True, slots=True)
+class Command:
+    """``line`` is "" if there is no command; then ``reason`` says why. ``changes``: which value it changes, and the price: a sentence."""
+
+    line: str = ""
+    reason: str = ""
+    changes: str = ""
+
+
+def option(name: str, value: str) -> str:
+    """An option with its value, quoted for a shell. A value that begins like an option is written so that no tool takes it for one."""
+    return f"{name}={shlex.quote(value)}" if value.startswith("-") else f"{name} {shlex.quote(value)}"
+
+
+def _argument(value: str) -> str:
+    """The last argument, quoted for a shell, which no tool takes for an option."""
+    return f"{'-- ' if value.startswith('-') else ''}{shlex.quote(value)}"
+
+
+def tool_of_groups(*, share: bool) -> str:
+    """Kafka's tool for groups of a kind."""
+    return "kafka-share-groups.sh" if share else "kafka-consumer-groups.sh"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCommands(Commands):
     """The commands for one consumer group; ``share``: a share group, which has a tool of its own; ``query``: a streaming query."""
@@ -224,28 +246,7 @@ class GroupCommands(Commands):
         return self._line(f"{tool_of_groups(share=self.share)} --bootstrap-server {self._server} {words}", self.group, topic, private=True)
 
 
-def tool_of_groups(*, share: bool) -> str:
-    """Kafka's tool for groups of a kind."""
-    return "kafka-share-groups.sh" if share else "kafka-consumer-groups.sh"
-
-
-def _argument(value: str) -> str:
-    """The last argument, quoted for a shell, which no tool takes for an option."""
-    return f"{'-- ' if value.startswith('-') else ''}{shlex.quote(value)}"
-
-
-def option(name: str, value: str) -> str:
-    """An option with its value, quoted for a shell. A value that begins like an option is written so that no tool takes it for one."""
-    return f"{name}={shlex.quote(value)}" if value.startswith("-") else f"{name} {shlex.quote(value)}"
-
-
-# --- why data past its limit stays, the command that shows what holds it, and what mends it: the words of every face and of the alert. No
-# command here changes anything. What mends it is in words, for each way has a price.
-
-
-MOVING, FUTURE, HIGH_WATERMARK = "moving", "future_timestamp", "high_watermark"
-REMOTE, HEAD_OF_LINE, ACTIVE = "remote_copy", "head_of_line", "active_segment"
-"""The reasons, as `streaming.rules.retention_rule.BLOCKED` has them."""
+NO_COMMAND = Command()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,9 +289,6 @@ REMEDIES = {
 }
 
 
-_YEAR_2000_MS, _DAY_MS = 946_684_800_000, 86_400_000
-
-
 def wrong_unit(timestamp_ms: int, now_ms: int) -> str:
     """A sentence, if a date that is far ahead is one of since 2000 in a smaller unit; "" if not."""
     for unit, parts in (("microseconds", 1_000), ("nanoseconds", 1_000_000)):
@@ -302,6 +300,9 @@ def wrong_unit(timestamp_ms: int, now_ms: int) -> str:
 
 def shows(reason: str, commands: Commands, topic: str, directory: str) -> Command:
     """The command that shows what blocks a partition of a topic.
+
+    Why data past its limit stays, the command that shows what holds it, and what mends it: the words of every face and of the alert.
+    No command here changes anything. What mends it is in words, for each way has a price.
 
     Args:
         directory: that of the partition, on its broker's host; "" if it is not known.

@@ -1,5 +1,7 @@
 """What is the matter with each partition of each group: every condition of a verdict, for all commits at once."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
@@ -17,93 +19,13 @@ from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, 
 from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HeldUp:
-    """One item for each commit."""
-
-    certain: Flags  # its next record waits for longer than a moment
-    perhaps: Flags  # nothing shows whether it does
-    since_ms: Longs  # since when it certainly does, `ABSENT` where only the transaction shows that it does, or nothing
-
-
-def held_up(snapshot: GroupSnapshot, now_ms: int, from_ms: int) -> HeldUp:
-    """What waits for a transaction for ``from_ms`` or longer. It was appended after its transaction had begun, and between its bounds."""
-    held, appended = snapshot.found.lags.held, snapshot.found.appended
-    since_ms, open_ms = snapshot.progress.held_since_ms, snapshot.found.holding_ms
-    begun_ms, as_of_ms = np.maximum(open_ms, appended.earliest_ms), now_ms - snapshot.found.data_age_ms
-    watched = (since_ms >= 0) & (as_of_ms - since_ms >= from_ms)
-    brief = ~watched & (begun_ms >= 0) & (as_of_ms - begun_ms < from_ms) & (appended.latest_ms <= now_ms) & ~is_ahead(begun_ms, now_ms)
-    waits = (appended.latest_ms < 0) | (appended.latest_ms > now_ms) | watched
-    lasts = waits | ((open_ms >= 0) & (as_of_ms - open_ms >= from_ms))
-    return HeldUp(
-        certain=held & lasts & ~brief,
-        perhaps=held & ~lasts & ~brief,
-        since_ms=np.where(held & waits, since_ms, ABSENT),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MovedRows:
-    """One item for each commit."""
-
-    at_ms: Longs  # when it was last moved in one direction, Unix milliseconds, `ABSENT` if it was not
-    settled: Flags  # whether that is certain for one of these moves, because no program has gone on with it
-
-    @classmethod
-    def of(cls, snapshot: GroupSnapshot, now_ms: int, *, forwards: bool) -> Self:
-        """The moves that an operator should know of, of a snapshot as it is judged at some time."""
-        at_ms, settled = np.full(len(snapshot.rows), ABSENT, np.int64), np.zeros(len(snapshot.rows), np.bool_)
-        for each in snapshot.moved.shown:
-            if each.move.forwards == forwards and not snapshot.found.left_over[each.row]:
-                at_ms[each.row] = max(int(at_ms[each.row]), each.move.at_ms)
-                settled[each.row] |= each.is_settled(now_ms)
-        return cls(at_ms=at_ms, settled=settled)
-
-
-def last_skips(snapshot: GroupSnapshot, now_ms: int) -> Longs:
-    """When records were last skipped by hand, of each pair of group and topic, Unix milliseconds; `ABSENT` where none were."""
-    at_ms = np.full(len(snapshot.pairs), ABSENT, np.int64)
-    for each in snapshot.moved.shown:
-        if each.move.forwards and each.is_settled(now_ms) and not snapshot.found.left_over[each.row]:
-            pair = int(np.searchsorted(snapshot.pairs.first, each.row, side="right")) - 1
-            at_ms[pair] = max(int(at_ms[pair]), each.move.at_ms)
-    return at_ms
-
-
-# --- which partitions stand still, by their groups' own rhythm: long before they count as stopped, where a loss is near. Whoever looks once
-# sees no rates, and a rate of the last minutes fades slowly. Both know since when a commit stands.
-
-
 PART_OF_LEFT = 10
 """What stands for less than this part of the time that is left is no sign of a loss: a pause of minutes is nothing where hours are left."""
-
-
-def stands_still(snapshot: GroupSnapshot, usage: Mapping[str, Usage], since_ms: Longs, now_ms: int) -> Flags:
-    """Whether commits stand for longer than their groups usually pause, and for a good part of the time until the next record is deleted.
-
-    Args:
-        since_ms: since when each stands although a record is readable, `ABSENT` for those that do not.
-    """
-    loss_ms, as_of_ms = snapshot.found.loss_ms, now_ms - snapshot.found.data_age_ms
-    interval_ms = np.array([usage[name].interval_ms for name in snapshot.rows.group_names], np.int64)[snapshot.rows.group]
-    stood_ms = np.where(since_ms != ABSENT, as_of_ms - since_ms, ABSENT)
-    overdue = (interval_ms != ABSENT) & (stood_ms > WITHIN_TIMES * interval_ms)
-    stands: Flags = overdue & (loss_ms != ABSENT) & (stood_ms * PART_OF_LEFT >= loss_ms - as_of_ms)
-    return stands
-
-
-# --- which partitions are read before retention deletes what comes next there, although that is near: of groups that move, or that will
-# run. A new group that begins at the earliest record, and one that was reset to it, always have a next record that is among the first to be
-# deleted. So has a group that reads on in what was appended in one burst, until it is through. They lose nothing if they are faster than
-# deletion.
-
 
 _SPARE = 1.15
 """A group is faster than deletion if it is so much faster than it has to be: rates are measured."""
 
 _NEVER_MS = np.iinfo(np.int64).max
-
 
 _PAUSES_MS, _OLD_DATA_MS = 30_000, 10_000
 """The rate of a group that has read nothing for longer fades, and shows no more how fast it reads; nor does what is known of long ago."""
@@ -111,93 +33,35 @@ _PAUSES_MS, _OLD_DATA_MS = 30_000, 10_000
 _TOO_SLOW = 2.0
 """A group is certainly too slow if it had to be so much faster."""
 
-
-def outruns(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:
-    """Whether each commit's group reads before deletion follows."""
-    return _reads_before(snapshot) | _runs_before(snapshot, usage)
-
-
-def reads_too_little(snapshot: GroupSnapshot) -> Flags:
-    """Whether at the rate of each commit's group some segment is deleted before it has read that."""
-    too_little: Flags = snapshot.progress.rate < _needed(snapshot)
-    return too_little
-
-
-def falls_short(snapshot: GroupSnapshot, now_ms: int) -> Flags:
-    """The same of groups that move, and certainly: rates are measured."""
-    since_ms, age_ms, rate = snapshot.progress.stopped_since_ms, snapshot.found.data_age_ms, snapshot.progress.settled_rate
-    moves = (rate > 0) & ((since_ms < 0) | (now_ms - age_ms - since_ms < _PAUSES_MS)) & (age_ms <= _OLD_DATA_MS)
-    short: Flags = moves & (rate * _TOO_SLOW < _needed(snapshot))
-    return short
-
-
-def _reads_before(snapshot: GroupSnapshot) -> Flags:
-    """Where a group at its rate has read each segment before that goes, and reads more than is appended, so that this stays so."""
-    rate, needed = snapshot.progress.lasting_rate, _needed(snapshot)
-    appended = snapshot.appended_rate[snapshot.logs.of_row]
-    known = (needed >= 0) & (appended >= 0)
-    reads: Flags = known & ~snapshot.found.stopped & (rate > appended) & (rate >= _SPARE * needed)
-    return reads
-
-
-def _needed(snapshot: GroupSnapshot) -> Rates:
-    """Records a second that each commit's group has to read to be before deletion, `ABSENT` where nothing is foretold."""
-    found, lags, logs = snapshot.found, snapshot.found.lags, snapshot.logs
-    upto = np.where(lags.reads_uncommitted, logs.high_watermark[logs.of_row], logs.last_stable[logs.of_row])
-    dense = np.minimum(np.maximum(lags.left, 0) / np.maximum(upto - lags.next_offset, 1), 1.0)  # a pace counts markers and gaps, too
-    known = (found.loss_ms >= 0) & (found.loss_pace >= 0) & (lags.left > 0)
-    return np.where(known, found.loss_pace * dense, float(ABSENT))
-
-
-def _runs_before(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:
-    """Where a group is between its runs, and the next one is due before records are deleted."""
-    of = [usage[name] for name in snapshot.rows.group_names]
-    run_ms = np.array([each.alive_ms + each.interval_ms if each.between else _NEVER_MS for each in of], np.int64)[snapshot.rows.group]
-    runs: Flags = (snapshot.found.loss_ms >= 0) & (run_ms < snapshot.found.loss_ms)
-    return runs
-
-
 TRANSACTION, GROUP = "transaction", "group"
 """Why the next record is in danger: an open transaction keeps the group from it, or the group itself is behind."""
 
+FirstPending = Mapping[tuple[str, str, int], int]
+"""When the first commit was appended that waits for a transaction, Unix milliseconds: by group, topic and partition."""
 
-def certain_losses(facts: CommitFacts) -> Longs:
-    """When retention deletes the next record of each commit; `ABSENT` also where its limits are assumed: no alert fires by a guess."""
-    return np.where(facts.assumed, ABSENT, facts.loss_ms)
+_MISSED = (GroupUse.IN_USE, GroupUse.UNKNOWN)
+"""Who may miss what is lost."""
 
+_PAST = (GroupVerdict.PERHAPS_LOST, GroupVerdict.BUFFERED, GroupVerdict.LOST, GroupVerdict.SKIPPED, GroupVerdict.REWOUND)
+"""Verdicts about what was."""
 
-def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_ms: int) -> Longs:
-    """The same of the commits that are in danger, `ABSENT` for the others.
+_BESIDE = (GroupVerdict.SKEWED, GroupVerdict.WILL_EXPIRE, *_PAST)
+"""Verdicts that do not decide how the group goes on."""
 
-    Where retention is short, every group is close to it, and one that keeps up is in no danger: less time has to be left than the next
-    record is old, or the group stands still at it, and it must not outrun deletion
-    at its rate. This is what the judge calls soon, and what the alert's metric shows.
-    """
-    found = snapshot.found
-    loss_ms, next_ms = certain_losses(found), found.appended.latest_ms
-    as_of_ms = now_ms - found.data_age_ms
-    age = np.where(next_ms >= 0, np.maximum(as_of_ms - next_ms, 0), 0)
-    endangered = (loss_ms >= 0) & ((loss_ms - as_of_ms < age) | found.stopped) & ~outruns(snapshot, usage)
-    return np.where(endangered, loss_ms, ABSENT)
+STORM_RATIO = 3
+"""So many generations a member are none yet."""
 
 
-def pair_losses(snapshot: GroupSnapshot, loss_ms: Longs) -> Longs:
-    """The earliest of some losses over the partitions of each pair of group and topic."""
-    return earliest_of(loss_ms, snapshot.pairs.first)
-
-
-def losses_by_cause(snapshot: GroupSnapshot, loss_ms: Longs, bounds: GroupBounds = DEFAULT_BOUNDS) -> dict[str, Longs]:
-    """The earliest of some losses of each pair, by what causes them, as of the snapshot: to end the transaction mends one of the two."""
-    held = held_up(snapshot, snapshot.at_ms, bounds.held_cause_ms).certain
-    return {
-        TRANSACTION: pair_losses(snapshot, np.where(held, loss_ms, ABSENT)),
-        GROUP: pair_losses(snapshot, np.where(held, ABSENT, loss_ms)),
-    }
-
-
-# --- which partition of a group has most of its lag: records are held against records, or else offsets against offsets. Offsets are no
-# records: markers have some, and compaction leaves gaps. So where the records of one partition are not counted, those of the others are no
-# measure of it, and offsets are compared of all of them.
+def commit_verdicts(
+    snapshot: GroupSnapshot,
+    now_ms: int,
+    bounds: GroupBounds,
+    usage: Mapping[str, Usage],
+    deserted: frozenset[str],
+    pending: FirstPending,
+) -> CommitVerdicts:
+    """Judge all commits as of ``now_ms``; ``deserted``: the groups that had members, and have none until now."""
+    return _Judge(snapshot, now_ms, bounds, usage, deserted, pending).verdicts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,8 +89,29 @@ class Shares:
         return UNKNOWN_LAG if number == ABSENT else WholeLag(total=int(self.total[number]), in_offsets=bool(self.in_offsets[number]))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommitVerdicts:
+    """The verdicts about commits, which are the columns.
+
+    The verdicts about every commit of a snapshot, as columns: which are so, how severe they are, and since when.
+
+    ``since_ms``: since when, Unix milliseconds, for the verdicts of which that is known; `ABSENT` where it is not. ``lag``: what is left:
+    records, or offsets where those are not known; `ABSENT` if neither is. It is no summand: ``shares`` has what is compared and added up.
+    """
+
+    severity: Codes  # of each verdict (a row), `ABSENT` where it is not so
+    since_ms: Mapping[GroupVerdict, Longs]
+    lag: Longs
+    shares: Shares
+
+
 def shares(snapshot: GroupSnapshot) -> Shares:
-    """What each partition has of its group's lag."""
+    """What each partition has of its group's lag.
+
+    Which partition of a group has most of its lag: records are held against records, or else offsets against offsets. Offsets are no
+    records: markers have some, and compaction leaves gaps. So where the records of one partition are not counted, those of the others
+    are no measure of it, and offsets are compared of all of them.
+    """
     rows, lags = snapshot.rows, snapshot.found.lags
     there = lags.reason != CODES[LagReason.TOPIC_GONE]
     groups = len(rows.group_names)
@@ -239,64 +124,11 @@ def shares(snapshot: GroupSnapshot) -> Shares:
     return Shares(total=total, in_offsets=in_offsets, part=part)
 
 
-def skewed(snapshot: GroupSnapshot, of_groups: Shares, bounds: GroupBounds) -> Flags:
-    """The partition that has most of its group's lag, if there are others."""
-    rows, part = snapshot.rows, of_groups.part
-    most, count = (np.zeros(len(of_groups.total), np.int64) for _ in range(2))
-    np.maximum.at(most, rows.group, part)
-    np.add.at(count, rows.group, part != ABSENT)
-    skew = (count > 1) & (of_groups.total >= bounds.skewed_records) & (most >= bounds.skewed_share * of_groups.total)
-    flags: Flags = skew[rows.group] & (part == most[rows.group])
-    return flags
-
-
 def _some(groups: Longs, count: int) -> Flags:
     """Which of the groups are among these."""
     flags: Flags = np.zeros(count, np.bool_)
     flags[groups] = True
     return flags
-
-
-# --- the verdicts about every commit of a snapshot, as columns: which are so, how severe they are, and since when.
-
-
-FirstPending = Mapping[tuple[str, str, int], int]
-"""When the first commit was appended that waits for a transaction, Unix milliseconds: by group, topic and partition."""
-
-_MISSED = (GroupUse.IN_USE, GroupUse.UNKNOWN)
-"""Who may miss what is lost."""
-
-_PAST = (GroupVerdict.PERHAPS_LOST, GroupVerdict.BUFFERED, GroupVerdict.LOST, GroupVerdict.SKIPPED, GroupVerdict.REWOUND)
-"""Verdicts about what was."""
-
-_BESIDE = (GroupVerdict.SKEWED, GroupVerdict.WILL_EXPIRE, *_PAST)
-"""Verdicts that do not decide how the group goes on."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CommitVerdicts:
-    """The verdicts about commits, which are the columns.
-
-    ``since_ms``: since when, Unix milliseconds, for the verdicts of which that is known; `ABSENT` where it is not. ``lag``: what is left:
-    records, or offsets where those are not known; `ABSENT` if neither is. It is no summand: ``shares`` has what is compared and added up.
-    """
-
-    severity: Codes  # of each verdict (a row), `ABSENT` where it is not so
-    since_ms: Mapping[GroupVerdict, Longs]
-    lag: Longs
-    shares: Shares
-
-
-def commit_verdicts(
-    snapshot: GroupSnapshot,
-    now_ms: int,
-    bounds: GroupBounds,
-    usage: Mapping[str, Usage],
-    deserted: frozenset[str],
-    pending: FirstPending,
-) -> CommitVerdicts:
-    """Judge all commits as of ``now_ms``; ``deserted``: the groups that had members, and have none until now."""
-    return _Judge(snapshot, now_ms, bounds, usage, deserted, pending).verdicts()
 
 
 class _Judge:
@@ -475,20 +307,10 @@ class _Judge:
         return slower
 
 
-def waits_longer(since_ms: Longs, now_ms: int, after_ms: int) -> Flags:
-    """Whether what waits since then waits for longer."""
-    longer: Flags = (since_ms >= 0) & (since_ms < now_ms - after_ms)
-    return longer
-
-
-def _pending_ms(snapshot: GroupSnapshot, pending: FirstPending) -> Longs:
-    """When the first commit of each partition was appended that waits for a transaction, `ABSENT` if none does."""
-    rows, logs = snapshot.rows, snapshot.logs
-    first = np.full(len(rows), ABSENT, np.int64)
-    for row in np.flatnonzero(_of_groups(snapshot, {group for group, _, _ in pending})).tolist():
-        log = int(logs.of_row[row])
-        first[row] = pending.get((rows.group_names[rows.group[row]], logs.topics[log], int(rows.partition[row])), ABSENT)
-    return first
+def _of_groups(snapshot: GroupSnapshot, names: Collection[str]) -> Flags:
+    """The commits of some groups."""
+    flags: Flags = np.array([name in names for name in snapshot.rows.group_names], np.bool_)[snapshot.rows.group]
+    return flags
 
 
 def _by_use(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> tuple[Flags, Flags, Flags, Flags]:
@@ -504,30 +326,195 @@ def _by_use(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> tuple[Flags,
     return missed, between, abandoned, throw_away
 
 
-def _of_groups(snapshot: GroupSnapshot, names: Collection[str]) -> Flags:
-    """The commits of some groups."""
-    flags: Flags = np.array([name in names for name in snapshot.rows.group_names], np.bool_)[snapshot.rows.group]
+def _pending_ms(snapshot: GroupSnapshot, pending: FirstPending) -> Longs:
+    """When the first commit of each partition was appended that waits for a transaction, `ABSENT` if none does."""
+    rows, logs = snapshot.rows, snapshot.logs
+    first = np.full(len(rows), ABSENT, np.int64)
+    for row in np.flatnonzero(_of_groups(snapshot, {group for group, _, _ in pending})).tolist():
+        log = int(logs.of_row[row])
+        first[row] = pending.get((rows.group_names[rows.group[row]], logs.topics[log], int(rows.partition[row])), ABSENT)
+    return first
+
+
+def held_up(snapshot: GroupSnapshot, now_ms: int, from_ms: int) -> HeldUp:
+    """What waits for a transaction for ``from_ms`` or longer. It was appended after its transaction had begun, and between its bounds."""
+    held, appended = snapshot.found.lags.held, snapshot.found.appended
+    since_ms, open_ms = snapshot.progress.held_since_ms, snapshot.found.holding_ms
+    begun_ms, as_of_ms = np.maximum(open_ms, appended.earliest_ms), now_ms - snapshot.found.data_age_ms
+    watched = (since_ms >= 0) & (as_of_ms - since_ms >= from_ms)
+    brief = ~watched & (begun_ms >= 0) & (as_of_ms - begun_ms < from_ms) & (appended.latest_ms <= now_ms) & ~is_ahead(begun_ms, now_ms)
+    waits = (appended.latest_ms < 0) | (appended.latest_ms > now_ms) | watched
+    lasts = waits | ((open_ms >= 0) & (as_of_ms - open_ms >= from_ms))
+    return HeldUp(
+        certain=held & lasts & ~brief,
+        perhaps=held & ~lasts & ~brief,
+        since_ms=np.where(held & waits, since_ms, ABSENT),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldUp:
+    """One item for each commit."""
+
+    certain: Flags  # its next record waits for longer than a moment
+    perhaps: Flags  # nothing shows whether it does
+    since_ms: Longs  # since when it certainly does, `ABSENT` where only the transaction shows that it does, or nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MovedRows:
+    """One item for each commit."""
+
+    at_ms: Longs  # when it was last moved in one direction, Unix milliseconds, `ABSENT` if it was not
+    settled: Flags  # whether that is certain for one of these moves, because no program has gone on with it
+
+    @classmethod
+    def of(cls, snapshot: GroupSnapshot, now_ms: int, *, forwards: bool) -> Self:
+        """The moves that an operator should know of, of a snapshot as it is judged at some time."""
+        at_ms, settled = np.full(len(snapshot.rows), ABSENT, np.int64), np.zeros(len(snapshot.rows), np.bool_)
+        for each in snapshot.moved.shown:
+            if each.move.forwards == forwards and not snapshot.found.left_over[each.row]:
+                at_ms[each.row] = max(int(at_ms[each.row]), each.move.at_ms)
+                settled[each.row] |= each.is_settled(now_ms)
+        return cls(at_ms=at_ms, settled=settled)
+
+
+def stands_still(snapshot: GroupSnapshot, usage: Mapping[str, Usage], since_ms: Longs, now_ms: int) -> Flags:
+    """Whether commits stand for longer than their groups usually pause, and for a good part of the time until the next record is deleted.
+
+    Which partitions stand still, by their groups' own rhythm: long before they count as stopped, where a loss is near. Whoever looks
+    once sees no rates, and a rate of the last minutes fades slowly. Both know since when a commit stands.
+
+    Args:
+        since_ms: since when each stands although a record is readable, `ABSENT` for those that do not.
+    """
+    loss_ms, as_of_ms = snapshot.found.loss_ms, now_ms - snapshot.found.data_age_ms
+    interval_ms = np.array([usage[name].interval_ms for name in snapshot.rows.group_names], np.int64)[snapshot.rows.group]
+    stood_ms = np.where(since_ms != ABSENT, as_of_ms - since_ms, ABSENT)
+    overdue = (interval_ms != ABSENT) & (stood_ms > WITHIN_TIMES * interval_ms)
+    stands: Flags = overdue & (loss_ms != ABSENT) & (stood_ms * PART_OF_LEFT >= loss_ms - as_of_ms)
+    return stands
+
+
+def outruns(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:
+    """Whether each commit's group reads before deletion follows."""
+    return _reads_before(snapshot) | _runs_before(snapshot, usage)
+
+
+def _reads_before(snapshot: GroupSnapshot) -> Flags:
+    """Where a group at its rate has read each segment before that goes, and reads more than is appended, so that this stays so."""
+    rate, needed = snapshot.progress.lasting_rate, _needed(snapshot)
+    appended = snapshot.appended_rate[snapshot.logs.of_row]
+    known = (needed >= 0) & (appended >= 0)
+    reads: Flags = known & ~snapshot.found.stopped & (rate > appended) & (rate >= _SPARE * needed)
+    return reads
+
+
+def _needed(snapshot: GroupSnapshot) -> Rates:
+    """Records a second that each commit's group has to read to be before deletion, `ABSENT` where nothing is foretold."""
+    found, lags, logs = snapshot.found, snapshot.found.lags, snapshot.logs
+    upto = np.where(lags.reads_uncommitted, logs.high_watermark[logs.of_row], logs.last_stable[logs.of_row])
+    dense = np.minimum(np.maximum(lags.left, 0) / np.maximum(upto - lags.next_offset, 1), 1.0)  # a pace counts markers and gaps, too
+    known = (found.loss_ms >= 0) & (found.loss_pace >= 0) & (lags.left > 0)
+    return np.where(known, found.loss_pace * dense, float(ABSENT))
+
+
+def _runs_before(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:
+    """Where a group is between its runs, and the next one is due before records are deleted."""
+    of = [usage[name] for name in snapshot.rows.group_names]
+    run_ms = np.array([each.alive_ms + each.interval_ms if each.between else _NEVER_MS for each in of], np.int64)[snapshot.rows.group]
+    runs: Flags = (snapshot.found.loss_ms >= 0) & (run_ms < snapshot.found.loss_ms)
+    return runs
+
+
+def falls_short(snapshot: GroupSnapshot, now_ms: int) -> Flags:
+    """The same of groups that move, and certainly: rates are measured."""
+    since_ms, age_ms, rate = snapshot.progress.stopped_since_ms, snapshot.found.data_age_ms, snapshot.progress.settled_rate
+    moves = (rate > 0) & ((since_ms < 0) | (now_ms - age_ms - since_ms < _PAUSES_MS)) & (age_ms <= _OLD_DATA_MS)
+    short: Flags = moves & (rate * _TOO_SLOW < _needed(snapshot))
+    return short
+
+
+def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_ms: int) -> Longs:
+    """The same of the commits that are in danger, `ABSENT` for the others.
+
+    Which partitions are read before retention deletes what comes next there, although that is near: of groups that move, or that will
+    run. A new group that begins at the earliest record, and one that was reset to it, always have a next record that is among the
+    first to be deleted. So has a group that reads on in what was appended in one burst, until it is through. They lose nothing if
+    they are faster than deletion.
+
+    Where retention is short, every group is close to it, and one that keeps up is in no danger: less time has to be left than the next
+    record is old, or the group stands still at it, and it must not outrun deletion
+    at its rate. This is what the judge calls soon, and what the alert's metric shows.
+    """
+    found = snapshot.found
+    loss_ms, next_ms = certain_losses(found), found.appended.latest_ms
+    as_of_ms = now_ms - found.data_age_ms
+    age = np.where(next_ms >= 0, np.maximum(as_of_ms - next_ms, 0), 0)
+    endangered = (loss_ms >= 0) & ((loss_ms - as_of_ms < age) | found.stopped) & ~outruns(snapshot, usage)
+    return np.where(endangered, loss_ms, ABSENT)
+
+
+def certain_losses(facts: CommitFacts) -> Longs:
+    """When retention deletes the next record of each commit; `ABSENT` also where its limits are assumed: no alert fires by a guess."""
+    return np.where(facts.assumed, ABSENT, facts.loss_ms)
+
+
+def waits_longer(since_ms: Longs, now_ms: int, after_ms: int) -> Flags:
+    """Whether what waits since then waits for longer."""
+    longer: Flags = (since_ms >= 0) & (since_ms < now_ms - after_ms)
+    return longer
+
+
+def skewed(snapshot: GroupSnapshot, of_groups: Shares, bounds: GroupBounds) -> Flags:
+    """The partition that has most of its group's lag, if there are others."""
+    rows, part = snapshot.rows, of_groups.part
+    most, count = (np.zeros(len(of_groups.total), np.int64) for _ in range(2))
+    np.maximum.at(most, rows.group, part)
+    np.add.at(count, rows.group, part != ABSENT)
+    skew = (count > 1) & (of_groups.total >= bounds.skewed_records) & (most >= bounds.skewed_share * of_groups.total)
+    flags: Flags = skew[rows.group] & (part == most[rows.group])
     return flags
 
 
-# --- which groups rebalance all the time: more often than a deployment makes them, and still. A member that is replaced makes two
-# generations, one when it leaves and one when it comes; with a cooperative assignor three, for members give back what it is to get, and
-# join once more. So a deployment of any size has at most `STORM_RATIO` generations for each member. What was before a pause, and a few, do
-# not count: see `Lately.ratio`, which the alert goes by, too.
+def reads_too_little(snapshot: GroupSnapshot) -> Flags:
+    """Whether at the rate of each commit's group some segment is deleted before it has read that."""
+    too_little: Flags = snapshot.progress.rate < _needed(snapshot)
+    return too_little
 
 
-STORM_RATIO = 3
-"""So many generations a member are none yet."""
+def last_skips(snapshot: GroupSnapshot, now_ms: int) -> Longs:
+    """When records were last skipped by hand, of each pair of group and topic, Unix milliseconds; `ABSENT` where none were."""
+    at_ms = np.full(len(snapshot.pairs), ABSENT, np.int64)
+    for each in snapshot.moved.shown:
+        if each.move.forwards and each.is_settled(now_ms) and not snapshot.found.left_over[each.row]:
+            pair = int(np.searchsorted(snapshot.pairs.first, each.row, side="right")) - 1
+            at_ms[pair] = max(int(at_ms[pair]), each.move.at_ms)
+    return at_ms
 
 
-def rebalance_storms(snapshot: GroupSnapshot, now_ms: int) -> Mapping[str, Lately]:
-    """What those groups have of late that rebalance all the time, by name."""
-    found = all_lately(snapshot.rebalances, snapshot.groups, now_ms)
-    return {name: each for name, each in found.items() if each.ratio > STORM_RATIO}
+def losses_by_cause(snapshot: GroupSnapshot, loss_ms: Longs, bounds: GroupBounds = DEFAULT_BOUNDS) -> dict[str, Longs]:
+    """The earliest of some losses of each pair, by what causes them, as of the snapshot: to end the transaction mends one of the two."""
+    held = held_up(snapshot, snapshot.at_ms, bounds.held_cause_ms).certain
+    return {
+        TRANSACTION: pair_losses(snapshot, np.where(held, loss_ms, ABSENT)),
+        GROUP: pair_losses(snapshot, np.where(held, ABSENT, loss_ms)),
+    }
+
+
+def pair_losses(snapshot: GroupSnapshot, loss_ms: Longs) -> Longs:
+    """The earliest of some losses over the partitions of each pair of group and topic."""
+    return earliest_of(loss_ms, snapshot.pairs.first)
 
 
 def restless_groups(snapshot: GroupSnapshot, now_ms: int) -> Mapping[str, Restless]:
-    """The groups that rebalance all the time, or whose members come and go, with the partitions that stand meanwhile; by name."""
+    """The groups that rebalance all the time, or whose members come and go, with the partitions that stand meanwhile; by name.
+
+    Which groups rebalance all the time: more often than a deployment makes them, and still. A member that is replaced makes two
+    generations, one when it leaves and one when it comes; with a cooperative assignor three, for members give back what it is to get,
+    and join once more. So a deployment of any size has at most `STORM_RATIO` generations for each member. What was before a pause,
+    and a few, do not count: see `Lately.ratio`, which the alert goes by, too.
+    """
     storms, found = rebalance_storms(snapshot, now_ms), {}
     for name in all_lately(snapshot.rebalances, snapshot.groups, now_ms):
         goes, storm = comes_and_goes(snapshot.groups[name], now_ms), storms.get(name)
@@ -537,6 +524,12 @@ def restless_groups(snapshot: GroupSnapshot, now_ms: int) -> Mapping[str, Restle
         if goes is not None and (standing or goes.returns != 1):  # who came back once, and read on, was started again
             found[name] = replace(goes, standing=standing)
     return found
+
+
+def rebalance_storms(snapshot: GroupSnapshot, now_ms: int) -> Mapping[str, Lately]:
+    """What those groups have of late that rebalance all the time, by name."""
+    found = all_lately(snapshot.rebalances, snapshot.groups, now_ms)
+    return {name: each for name, each in found.items() if each.ratio > STORM_RATIO}
 
 
 def _standing(snapshot: GroupSnapshot, name: str, goes: Restless) -> Iterator[StandingAt]:

@@ -24,23 +24,6 @@ _STEPS = {
     StartStep.COUNTING: "Counting what was on the disks",
 }
 
-
-def start_sentence(start: StartProgress) -> str:
-    """The first sentence of a job that starts, without a period: what it does, how far that is, and for how long it will take."""
-    return f"{_STEPS[start.step]}{_how_far(start)}"
-
-
-def _how_far(start: StartProgress) -> str:
-    done, whole = start.done_bytes, start.all_bytes
-    if whole <= 0:
-        return f": {format_size(done)} so far" if done > 0 else ""
-    if done < 0:
-        return f": {format_size(whole)} are read"
-    left = f", {format_duration(max(1.0, start.left_s))} left" if start.left_s > 0 else ""
-    share = f"{100 * done // whole} %, " if done else ""  # while nothing is done, more is still found
-    return f": {share}{format_size(done)} of {format_size(whole)}{left}"
-
-
 OF_SIGHT = frozenset(
     {
         kinds.METADATA_UNREADABLE.name,
@@ -76,25 +59,60 @@ def verdict(circumstances: Circumstances, all_problems: Sequence[Problem]) -> st
     return sentence
 
 
-def _nobody_reads(circumstances: Circumstances) -> str:
-    """Which groups have lost their members and have records left; "" if there are none whose losses matter."""
-    judged = circumstances.groups
-    if judged is None:
-        return ""
-    rows = judged.snapshot.rows
-    missed = {name for name in judged.deserted if _may_be_missed(circumstances, judged, name)}
-    if not missed:
-        return ""
-    some = np.array([name in missed for name in rows.group_names], np.bool_)[rows.group] & (judged.commits.lag > 0)
-    unit = "record" if np.all(judged.snapshot.found.lags.left[some] >= 0) else "offset"
-    have = "has" if len(missed) == 1 else "have"
-    left = format_count(int(judged.commits.lag[some].sum()), unit)
-    return f"; {format_count(len(missed), 'group')} {have} no members and {left} left to read"
+def start_sentence(start: StartProgress) -> str:
+    """The first sentence of a job that starts, without a period: what it does, how far that is, and for how long it will take."""
+    return f"{_STEPS[start.step]}{_how_far(start)}"
 
 
-def _may_be_missed(circumstances: Circumstances, judged: JudgedGroups, group: str) -> bool:
-    nobodys = GroupUse.ABANDONED, GroupUse.THROW_AWAY
-    return judged.usage[group].use not in nobodys and circumstances.export.has_consumer(group)
+def _how_far(start: StartProgress) -> str:
+    done, whole = start.done_bytes, start.all_bytes
+    if whole <= 0:
+        return f": {format_size(done)} so far" if done > 0 else ""
+    if done < 0:
+        return f": {format_size(whole)} are read"
+    left = f", {format_duration(max(1.0, start.left_s))} left" if start.left_s > 0 else ""
+    share = f"{100 * done // whole} %, " if done else ""  # while nothing is done, more is still found
+    return f": {share}{format_size(done)} of {format_size(whole)}{left}"
+
+
+def _so_far(all_problems: Sequence[Problem]) -> str:
+    """What a job that starts has found already; nothing if that is not worth a word: it does not mean that all is well."""
+    first = all_problems[0] if all_problems else None
+    if first is None or first.gravity == INFO:
+        return ""
+    return f". So far: {_numbers(count(all_problems))}. {first.summary or first.what}"
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    of_each = [format_count(counts[CRITICAL], "critical problem")] if counts[CRITICAL] else []
+    of_each += [format_count(counts[WARNING], "warning")] if counts[WARNING] else []
+    return " and ".join(of_each)
+
+
+def _brokers(circumstances: Circumstances) -> int:
+    return len(
+        {broker for each in circumstances.agents for broker in each.brokers} | set(circumstances.view.logs.columns["broker"].tolist())
+    )
+
+
+def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> Iterator[str]:
+    """What cannot be told, in sentences: something may be wrong there that is no problem here."""
+    yield from (each.what for each in all_problems if each.kind in OF_SIGHT)
+    if circumstances.stale:
+        yield "The last reports of agents are older than half a minute, so the state of brokers and log dirs is not known now"
+    reading = _reading(circumstances) if circumstances.start is None else []
+    if reading:
+        does = f"{format_be(len(reading))} still reading {'its disk' if len(reading) == 1 else 'their disks'}"
+        yield f"{format_list(reading, _MOST_NAMED)} {does}: what is wrong there may not be known yet"
+    late = circumstances.view.logs.late_omitted
+    if late:
+        yield f"{format_count(late, 'late transaction')} not listed, because there are more than late_limit"
+    yield from _perhaps_lost(circumstances)
+
+
+def _reading(circumstances: Circumstances) -> list[str]:
+    """The agents that still read what was on their disks."""
+    return [format_name(each.name) for each in circumstances.up if each.catching_up]
 
 
 def _perhaps_lost(circumstances: Circumstances) -> Iterator[str]:
@@ -110,29 +128,25 @@ def _perhaps_lost(circumstances: Circumstances) -> Iterator[str]:
         yield f"Offsets were deleted unread, and whether records were among them is not known, of {groups}"
 
 
-def _numbers(counts: Mapping[str, int]) -> str:
-    of_each = [format_count(counts[CRITICAL], "critical problem")] if counts[CRITICAL] else []
-    of_each += [format_count(counts[WARNING], "warning")] if counts[WARNING] else []
-    return " and ".join(of_each)
+def _may_be_missed(circumstances: Circumstances, judged: JudgedGroups, group: str) -> bool:
+    nobodys = GroupUse.ABANDONED, GroupUse.THROW_AWAY
+    return judged.usage[group].use not in nobodys and circumstances.export.has_consumer(group)
 
 
-def _so_far(all_problems: Sequence[Problem]) -> str:
-    """What a job that starts has found already; nothing if that is not worth a word: it does not mean that all is well."""
-    first = all_problems[0] if all_problems else None
-    if first is None or first.gravity == INFO:
+def _nobody_reads(circumstances: Circumstances) -> str:
+    """Which groups have lost their members and have records left; "" if there are none whose losses matter."""
+    judged = circumstances.groups
+    if judged is None:
         return ""
-    return f". So far: {_numbers(count(all_problems))}. {first.summary or first.what}"
-
-
-def _idle(circumstances: Circumstances) -> str:
-    """Whether the brokers of log dirs that were read once are down: then no broker appends, deletes or aborts anything."""
-    away = {broker: each.last_ms for broker, each in circumstances.processes.items() if each.state in AWAY}
-    written = away | circumstances.checkpointed_ms
-    if not circumstances.idle or len(circumstances.idle) < len(written):
+    rows = judged.snapshot.rows
+    missed = {name for name in judged.deserted if _may_be_missed(circumstances, judged, name)}
+    if not missed:
         return ""
-    age = format_duration((circumstances.now_ms - max(written.values())) / 1000)
-    copy = ", or this is a copy" if any(map(circumstances.may_be_copy, circumstances.idle)) else ""
-    return f"; no broker has written there for {age}: it is down{copy}"
+    some = np.array([name in missed for name in rows.group_names], np.bool_)[rows.group] & (judged.commits.lag > 0)
+    unit = "record" if np.all(judged.snapshot.found.lags.left[some] >= 0) else "offset"
+    have = "has" if len(missed) == 1 else "have"
+    left = format_count(int(judged.commits.lag[some].sum()), unit)
+    return f"; {format_count(len(missed), 'group')} {have} no members and {left} left to read"
 
 
 def freshness(circumstances: Circumstances, newest_ms: int) -> str:
@@ -167,9 +181,19 @@ def freshness(circumstances: Circumstances, newest_ms: int) -> str:
     return f"Everything up to {format_time(newest_ms)} ({age}) is counted, of {agents}{without}{late}"
 
 
-def _reading(circumstances: Circumstances) -> list[str]:
-    """The agents that still read what was on their disks."""
-    return [format_name(each.name) for each in circumstances.up if each.catching_up]
+def _idle(circumstances: Circumstances) -> str:
+    """Whether the brokers of log dirs that were read once are down: then no broker appends, deletes or aborts anything."""
+    away = {broker: each.last_ms for broker, each in circumstances.processes.items() if each.state in AWAY}
+    written = away | circumstances.checkpointed_ms
+    if not circumstances.idle or len(circumstances.idle) < len(written):
+        return ""
+    age = format_duration((circumstances.now_ms - max(written.values())) / 1000)
+    copy = ", or this is a copy" if any(map(circumstances.may_be_copy, circumstances.idle)) else ""
+    return f"; no broker has written there for {age}: it is down{copy}"
+
+
+def _no_answer(down: Sequence[str]) -> str:
+    return f"No agent answers: {format_list(down, _MOST_NAMED) if down else 'none is known'}"
 
 
 def not_current(circumstances: Circumstances, newest_ms: int) -> str:
@@ -191,32 +215,7 @@ def not_current(circumstances: Circumstances, newest_ms: int) -> str:
     return f"Appends {upto}are not counted yet: the oldest has waited for {format_duration(max(waits))}"
 
 
-def _no_answer(down: Sequence[str]) -> str:
-    return f"No agent answers: {format_list(down, _MOST_NAMED) if down else 'none is known'}"
-
-
-def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> Iterator[str]:
-    """What cannot be told, in sentences: something may be wrong there that is no problem here."""
-    yield from (each.what for each in all_problems if each.kind in OF_SIGHT)
-    if circumstances.stale:
-        yield "The last reports of agents are older than half a minute, so the state of brokers and log dirs is not known now"
-    reading = _reading(circumstances) if circumstances.start is None else []
-    if reading:
-        does = f"{format_be(len(reading))} still reading {'its disk' if len(reading) == 1 else 'their disks'}"
-        yield f"{format_list(reading, _MOST_NAMED)} {does}: what is wrong there may not be known yet"
-    late = circumstances.view.logs.late_omitted
-    if late:
-        yield f"{format_count(late, 'late transaction')} not listed, because there are more than late_limit"
-    yield from _perhaps_lost(circumstances)
-
-
 def not_whole(circumstances: Circumstances) -> Iterator[str]:
     """Why no list is whole yet of a job that starts, in a sentence: what it does not list may be there, and wrong."""
     if circumstances.start is not None:
         yield f"This list is incomplete, because the job is starting. {start_sentence(circumstances.start)}"
-
-
-def _brokers(circumstances: Circumstances) -> int:
-    return len(
-        {broker for each in circumstances.agents for broker in each.brokers} | set(circumstances.view.logs.columns["broker"].tolist())
-    )

@@ -3,6 +3,8 @@
 The alerts of conf/alerts/Group*.yaml have the same numbers; `tests/alerts` holds their bounds and severities against these.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -52,6 +54,15 @@ SEVERITY = {verdict: SEVERITIES.index(kind.severity) for verdict, kind in PROBLE
 }
 """The severity of a verdict that has lasted for long enough."""
 
+_THROW_AWAY = re.compile(
+    r"console-consumer-\d+"  # kafka-console-consumer without --group
+    r"|anonymous\.([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[\w-]{22})",  # Spring Cloud Stream without a group
+    re.ASCII | re.IGNORECASE,
+)
+"""Names that are new at each start."""
+
+_STALE = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD], CODES[LagReason.CHECKPOINT])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupBounds:
@@ -96,36 +107,12 @@ def order(verdict: GroupVerdict, lag: int, loss_ms: int) -> int:
     return loss_ms if verdict is GroupVerdict.WILL_LOSE else -lag
 
 
-# --- who uses each group: decided once, for verdicts, lists, metrics and alerts. A loss matters to those who read. So what is said of a
-# group depends on whether a member is there, and on whether one comes back: its members, its own rhythm and its name show that.
-
-
-_THROW_AWAY = re.compile(
-    r"console-consumer-\d+"  # kafka-console-consumer without --group
-    r"|anonymous\.([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[\w-]{22})",  # Spring Cloud Stream without a group
-    re.ASCII | re.IGNORECASE,
-)
-"""Names that are new at each start."""
-
-_STALE = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD], CODES[LagReason.CHECKPOINT])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Who uses a group.
-
-    ``between``: no member is there, and its next run is not overdue. ``alive_ms``: when it was last
-    seen to be used, and ``interval_ms``: its usual interval between two commits; `ABSENT` where that is not known.
-    """
-
-    use: GroupUse
-    between: bool
-    alive_ms: int
-    interval_ms: int
-
-
 def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[str, Usage]:
-    """Who uses each group, by its name."""
+    """Who uses each group, by its name.
+
+    Who uses each group: decided once, for verdicts, lists, metrics and alerts. A loss matters to those who read. So what is said of a
+    group depends on whether a member is there, and on whether one comes back: its members, its own rhythm and its name show that.
+    """
     rows, groups = snapshot.rows, snapshot.groups
     committed_ms = dict(zip(rows.group_names, last_commits(rows, snapshot.progress.committed_ms).tolist(), strict=True))
     for each in snapshot.pending:
@@ -160,9 +147,18 @@ def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[st
     return found
 
 
-def _is_idle(facts: GroupFacts | None) -> bool:
-    """Whether it is a streaming query that has no micro-batch under way."""
-    return facts is not None and facts.state == GroupState.COMMITTED
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Who uses a group.
+
+    ``between``: no member is there, and its next run is not overdue. ``alive_ms``: when it was last
+    seen to be used, and ``interval_ms``: its usual interval between two commits; `ABSENT` where that is not known.
+    """
+
+    use: GroupUse
+    between: bool
+    alive_ms: int
+    interval_ms: int
 
 
 def _data_ages(snapshot: GroupSnapshot) -> dict[str, int]:
@@ -171,6 +167,26 @@ def _data_ages(snapshot: GroupSnapshot) -> dict[str, int]:
     most = np.zeros(len(rows.group_names), np.int64)
     np.maximum.at(most, rows.group, snapshot.found.data_age_ms)
     return dict(zip(rows.group_names, most.tolist(), strict=True))
+
+
+def _stale(snapshot: GroupSnapshot) -> frozenset[str]:
+    """The groups of which only what was known earlier is known: no agent has read their coordinator's log to its end."""
+    stale = np.isin(snapshot.found.lags.reason, _STALE) & ~snapshot.rows.share
+    unread = snapshot.coordinators_not_current
+    return frozenset(_names_of(snapshot, stale)) | {name for name, facts in snapshot.groups.items() if facts.coordinator in unread}
+
+
+def _names_of(snapshot: GroupSnapshot, rows: Flags) -> Iterable[str]:
+    names = snapshot.rows.group_names
+    return (names[group] for group in np.unique(snapshot.rows.group[rows]).tolist())
+
+
+def _expire_first(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> frozenset[str]:
+    """The groups that lose nothing soon, because their coordinators delete their offsets before."""
+    found = snapshot.found
+    soon = (found.loss_ms >= 0) & (found.loss_ms - now_ms <= bounds.loss_within_ms)
+    expires = soon & (found.expiration_ms >= 0) & (found.expiration_ms <= found.loss_ms)
+    return frozenset(_names_of(snapshot, expires)) - frozenset(_names_of(snapshot, soon & ~expires))
 
 
 def _alive_ms(facts: GroupFacts | None, committed_ms: int) -> int:
@@ -182,21 +198,6 @@ def _alive_ms(facts: GroupFacts | None, committed_ms: int) -> int:
     return facts.state_ms if facts.epoch > 0 and facts.state == GroupState.EMPTY else max(committed_ms, facts.state_ms)
 
 
-def _stale(snapshot: GroupSnapshot) -> frozenset[str]:
-    """The groups of which only what was known earlier is known: no agent has read their coordinator's log to its end."""
-    stale = np.isin(snapshot.found.lags.reason, _STALE) & ~snapshot.rows.share
-    unread = snapshot.coordinators_not_current
-    return frozenset(_names_of(snapshot, stale)) | {name for name, facts in snapshot.groups.items() if facts.coordinator in unread}
-
-
-def _expire_first(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> frozenset[str]:
-    """The groups that lose nothing soon, because their coordinators delete their offsets before."""
-    found = snapshot.found
-    soon = (found.loss_ms >= 0) & (found.loss_ms - now_ms <= bounds.loss_within_ms)
-    expires = soon & (found.expiration_ms >= 0) & (found.expiration_ms <= found.loss_ms)
-    return frozenset(_names_of(snapshot, expires)) - frozenset(_names_of(snapshot, soon & ~expires))
-
-
-def _names_of(snapshot: GroupSnapshot, rows: Flags) -> Iterable[str]:
-    names = snapshot.rows.group_names
-    return (names[group] for group in np.unique(snapshot.rows.group[rows]).tolist())
+def _is_idle(facts: GroupFacts | None) -> bool:
+    """Whether it is a streaming query that has no micro-batch under way."""
+    return facts is not None and facts.state == GroupState.COMMITTED

@@ -1,5 +1,7 @@
 """What is to be said of one consumer group: a sentence for each judgement, with the command that mends it."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,10 +33,6 @@ from streaming.common.units import TimeWords, capitalized
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
-# --- the findings about a group with causes before effects: an open transaction that holds a partition up is why the rest is so there. That
-# the group has no members is why its partitions stand still, whatever else does not hold them up.
-
-
 _CAUSES = (GroupVerdict.HELD.label, GroupVerdict.PENDING.label)
 """Verdicts that are the cause of others about the same partition, that which explains most first."""
 
@@ -44,11 +42,47 @@ TopicPartition = tuple[str, int]
 
 BECAUSE = "the cause is that "
 
+_INVALID = (GroupVerdict.BEYOND_END, GroupVerdict.OTHER_HISTORY)
+
+_BECAUSE = Command(reason="the open transaction has to end first")
+_AFTER_IT = Command(reason="no reset helps before the open transaction has ended")
+_IN_MEMORY = Command(reason="a reset of its offset makes the loss real, and so does a restart")
+ABOVE = "run the same command above once"
+_HOUR_MS = 3_600_000
+
+NO_OFFSETS = "it has no committed offsets, or none any more"
+"""What is said of a group without any partition."""
+
+NOT_ON_DISK = f"{NO_OFFSETS}, but it has members: what they have read is not on disk"
+"""What is said of such a group while it has consumers: they may be stuck before their first commit, or commit elsewhere."""
+
+NOT_STORED_YET = "not known: its records are above the high watermark of its coordinator's log, damaged, or of a later version of Kafka"
+"""What is said of a group of which nothing else is known."""
+
+SHARES_NOT_READ = "not known: what it has done with is in logs of __share_group_state that are not read here"
+"""What is said of a share group without any partition, where not all of these logs are read."""
+
+_Judged = TypeVar("_Judged", GroupSummary, GroupPartition)
+
+JudgedPartition = tuple[GroupPartition, Sequence[Judgement]]
+
+_CALM: Mapping[GroupVerdict, Callable[[Sentences, GroupPartition], str]] = {
+    GroupVerdict.UNKNOWN: Sentences.unknown,
+    GroupVerdict.PERHAPS_LOST: Sentences.perhaps_lost,
+    GroupVerdict.CATCHING_UP: Sentences.catching_up,
+    GroupVerdict.ONLY_MARKERS: Sentences.only_markers,
+    GroupVerdict.FINE: Sentences.fine,
+    GroupVerdict.LEFT_OVER: Sentences.left_over,
+}
+
 
 def causes_first(
     findings: Sequence[GroupFinding], by_other: Collection[TopicPartition] = (), lowered: Collection[TopicPartition] = ()
 ) -> list[GroupFinding]:
     """The findings in their order, but those that follow from another one come after it, and it comes where the worst of them was.
+
+    The findings about a group with causes before effects: an open transaction that holds a partition up is why the rest is so there.
+    That the group has no members is why its partitions stand still, whatever else does not hold them up.
 
     A cause says so: its sentence begins with `BECAUSE`, and ``because`` of its effects is its verdict. That the group has no
     members is the cause of what no other finding explains.
@@ -102,30 +136,6 @@ def _cause(some: Sequence[GroupFinding]) -> GroupFinding | None:
     """The cause among the findings about one partition, None if there is none. Commits may wait for a while, and nothing follows."""
     held, pending = ([each for each in some if each.verdict == verdict] for verdict in _CAUSES)
     return next(iter([*held, *(each for each in pending if each.severity)]), None)
-
-
-_INVALID = (GroupVerdict.BEYOND_END, GroupVerdict.OTHER_HISTORY)
-
-_BECAUSE = Command(reason="the open transaction has to end first")
-_AFTER_IT = Command(reason="no reset helps before the open transaction has ended")
-_IN_MEMORY = Command(reason="a reset of its offset makes the loss real, and so does a restart")
-ABOVE = "run the same command above once"
-_HOUR_MS = 3_600_000
-NO_OFFSETS = "it has no committed offsets, or none any more"
-"""What is said of a group without any partition."""
-
-NOT_ON_DISK = f"{NO_OFFSETS}, but it has members: what they have read is not on disk"
-"""What is said of such a group while it has consumers: they may be stuck before their first commit, or commit elsewhere."""
-
-NOT_STORED_YET = "not known: its records are above the high watermark of its coordinator's log, damaged, or of a later version of Kafka"
-"""What is said of a group of which nothing else is known."""
-
-SHARES_NOT_READ = "not known: what it has done with is in logs of __share_group_state that are not read here"
-"""What is said of a share group without any partition, where not all of these logs are read."""
-
-_Judged = TypeVar("_Judged", GroupSummary, GroupPartition)
-
-JudgedPartition = tuple[GroupPartition, Sequence[Judgement]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,14 +378,8 @@ _OF_GROUP: Mapping[GroupVerdict, Callable[[GroupFindings], str]] = {
     GroupVerdict.UNKNOWN: lambda of: f"not known: {'; '.join(of.doubts)}",
     GroupVerdict.NO_MEMBERS: lambda of: of._sentences.no_members(of.summary, invalid=of.invalid),
 }
-_CALM: Mapping[GroupVerdict, Callable[[Sentences, GroupPartition], str]] = {
-    GroupVerdict.UNKNOWN: Sentences.unknown,
-    GroupVerdict.PERHAPS_LOST: Sentences.perhaps_lost,
-    GroupVerdict.CATCHING_UP: Sentences.catching_up,
-    GroupVerdict.ONLY_MARKERS: Sentences.only_markers,
-    GroupVerdict.FINE: Sentences.fine,
-    GroupVerdict.LEFT_OVER: Sentences.left_over,
-}
+
+
 _OF_PARTITION: Mapping[GroupVerdict, Callable[[GroupFindings, GroupPartition, GroupVerdict], tuple[str, Command]]] = {
     GroupVerdict.LOST: GroupFindings._lost,
     GroupVerdict.WILL_LOSE: GroupFindings._will_lose,
@@ -394,6 +398,8 @@ _OF_PARTITION: Mapping[GroupVerdict, Callable[[GroupFindings, GroupPartition, Gr
     GroupVerdict.SKEWED: lambda of, partition, _: (of._sentences.skewed(partition, of.whole), NO_COMMAND),
     **dict.fromkeys((*_CALM, GroupVerdict.BETWEEN_RUNS, GroupVerdict.NOT_COMMITTED), GroupFindings._calm),
 }
+
+
 if _without_words := {*GroupVerdict} - {*_OF_GROUP, *_OF_PARTITION, GroupVerdict.NO_OFFSETS}:  # that one is said where nothing is judged
     raise TypeError(f"nothing says what {', '.join(each.name for each in _without_words)} means")
 

@@ -1,5 +1,7 @@
 """What consumer groups suffer from, and how bad it is: decided once, on the columns of a snapshot, for every face."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -33,6 +35,33 @@ _ONLY_MARKERS, _FINE = (np.int16(CALM * len(GroupVerdict) + verdict) for verdict
 _FAR = np.iinfo(np.int64).max
 
 
+def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEFAULT_BOUNDS) -> JudgedGroups:
+    """Judge all groups."""
+    rows, pending = snapshot.rows, _first_pending(_waiting_now(snapshot))
+    usage = usages(snapshot, now_ms, bounds)
+    restless = restless_groups(snapshot, now_ms)
+    deserted = frozenset(
+        name for name, facts in snapshot.groups.items() if had_members(facts) and not usage[name].between and name not in restless
+    )
+    commits = commit_verdicts(snapshot, now_ms, bounds, usage, deserted, pending)
+    with_lag = {rows.group_names[group] for group in np.unique(rows.group[(commits.lag > 0) & ~snapshot.found.left_over]).tolist()}
+    return JudgedGroups(
+        snapshot=snapshot,
+        now_ms=now_ms,
+        bounds=bounds,
+        usage=usage,
+        commits=commits,
+        worst=_worst(snapshot, commits),
+        deserted=deserted & with_lag,
+        storms=rebalance_storms(snapshot, now_ms),
+        restless=restless,
+        uncommitted=_uncommitted(snapshot, now_ms, bounds, usage, pending),
+        deleted_topics={
+            name: [*some] for name, some in groupby(sorted(snapshot.deleted_topics, key=attrgetter("group")), attrgetter("group"))
+        },
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A verdict, its severity as an index of `SEVERITIES` or `CALM`, and since when it is so, Unix milliseconds, -1 not known.
@@ -44,16 +73,13 @@ class Judgement:
     verdict: GroupVerdict
     since_ms: int = ABSENT
 
-    def __lt__(self, other: "Judgement") -> bool:
+    def __lt__(self, other: Judgement) -> bool:
         return (self.severity, self.verdict) < (other.severity, other.verdict)
 
     @property
     def word(self) -> str:
         """The severity as a word, "" for none."""
         return SEVERITIES[self.severity] if self.severity < CALM else ""
-
-
-FINE = Judgement(CALM, GroupVerdict.FINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,31 +143,32 @@ class JudgedGroups:
             yield Judgement(CALM, GroupVerdict.UNKNOWN)
 
 
-def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEFAULT_BOUNDS) -> JudgedGroups:
-    """Judge all groups."""
-    rows, pending = snapshot.rows, _first_pending(_waiting_now(snapshot))
-    usage = usages(snapshot, now_ms, bounds)
-    restless = restless_groups(snapshot, now_ms)
-    deserted = frozenset(
-        name for name, facts in snapshot.groups.items() if had_members(facts) and not usage[name].between and name not in restless
-    )
-    commits = commit_verdicts(snapshot, now_ms, bounds, usage, deserted, pending)
-    with_lag = {rows.group_names[group] for group in np.unique(rows.group[(commits.lag > 0) & ~snapshot.found.left_over]).tolist()}
-    return JudgedGroups(
-        snapshot=snapshot,
-        now_ms=now_ms,
-        bounds=bounds,
-        usage=usage,
-        commits=commits,
-        worst=_worst(snapshot, commits),
-        deserted=deserted & with_lag,
-        storms=rebalance_storms(snapshot, now_ms),
-        restless=restless,
-        uncommitted=_uncommitted(snapshot, now_ms, bounds, usage, pending),
-        deleted_topics={
-            name: [*some] for name, some in groupby(sorted(snapshot.deleted_topics, key=attrgetter("group")), attrgetter("group"))
-        },
-    )
+FINE = Judgement(CALM, GroupVerdict.FINE)
+
+
+def _for_use(severity: int, use: GroupUse) -> int:
+    """How severe something is for a group of that use."""
+    return CALM if use is GroupUse.THROW_AWAY else max(severity, INFO) if use is GroupUse.ABANDONED else severity
+
+
+def _first_pending(pending: Iterable[PendingCommit]) -> FirstPending:
+    first: dict[tuple[str, str, int], int] = {}
+    for each in pending:
+        if each.commit_ms >= 0:
+            partition = each.group, each.topic, each.partition
+            first[partition] = min(first.get(partition, each.commit_ms), each.commit_ms)
+    return first
+
+
+def _waiting_now(snapshot: GroupSnapshot) -> Iterator[PendingCommit]:
+    """The commits that wait, but not where the marker of their transaction may be in what is not read."""
+    stale = snapshot.coordinators_not_current
+    return (each for each in snapshot.pending if each.coordinator not in stale)
+
+
+def had_members(facts: GroupFacts | GroupSummary) -> bool:
+    """Whether a group had members and has none."""
+    return facts.members == 0 and facts.epoch > 0 and facts.state == GroupState.EMPTY
 
 
 def _worst(snapshot: GroupSnapshot, commits: CommitVerdicts) -> Worst:
@@ -163,26 +190,6 @@ def _worst(snapshot: GroupSnapshot, commits: CommitVerdicts) -> Worst:
     return Worst(code=worst, since_ms=np.where(first == _FAR, ABSENT, first), of_row=code)
 
 
-def _waiting_now(snapshot: GroupSnapshot) -> Iterator[PendingCommit]:
-    """The commits that wait, but not where the marker of their transaction may be in what is not read."""
-    stale = snapshot.coordinators_not_current
-    return (each for each in snapshot.pending if each.coordinator not in stale)
-
-
-def _first_pending(pending: Iterable[PendingCommit]) -> FirstPending:
-    first: dict[tuple[str, str, int], int] = {}
-    for each in pending:
-        if each.commit_ms >= 0:
-            partition = each.group, each.topic, each.partition
-            first[partition] = min(first.get(partition, each.commit_ms), each.commit_ms)
-    return first
-
-
-def had_members(facts: GroupFacts | GroupSummary) -> bool:
-    """Whether a group had members and has none."""
-    return facts.members == 0 and facts.epoch > 0 and facts.state == GroupState.EMPTY
-
-
 def _uncommitted(
     snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, usage: Mapping[str, Usage], pending: FirstPending
 ) -> dict[str, dict[tuple[str, int], Judgement]]:
@@ -201,24 +208,19 @@ def _uncommitted(
     return judged
 
 
-def _unread(partition: Uncommitted) -> Judgement:
-    """What its consumers have read is on no disk, unless there is no record that they may have to read."""
-    if partition.reason is None and partition.records == 0:
-        return FINE
-    unknown = partition.reason is not None or partition.records == ABSENT
-    return Judgement(CALM, GroupVerdict.UNKNOWN if unknown else GroupVerdict.NOT_COMMITTED)
+def _stopped_topics(snapshot: GroupSnapshot, group: str) -> frozenset[str]:
+    """The topics of which a group has stopped in some partition."""
+    logs = snapshot.logs
+    return frozenset(logs.topics[logs.of_row[row]] for row in snapshot.rows_of(group) if snapshot.found.stopped[row])
 
 
 def _waiting(since_ms: int, use: GroupUse, *, severe: bool) -> Judgement:
     return Judgement(_for_use(SEVERITY[GroupVerdict.PENDING], use) if severe else CALM, GroupVerdict.PENDING, since_ms)
 
 
-def _for_use(severity: int, use: GroupUse) -> int:
-    """How severe something is for a group of that use."""
-    return CALM if use is GroupUse.THROW_AWAY else max(severity, INFO) if use is GroupUse.ABANDONED else severity
-
-
-def _stopped_topics(snapshot: GroupSnapshot, group: str) -> frozenset[str]:
-    """The topics of which a group has stopped in some partition."""
-    logs = snapshot.logs
-    return frozenset(logs.topics[logs.of_row[row]] for row in snapshot.rows_of(group) if snapshot.found.stopped[row])
+def _unread(partition: Uncommitted) -> Judgement:
+    """What its consumers have read is on no disk, unless there is no record that they may have to read."""
+    if partition.reason is None and partition.records == 0:
+        return FINE
+    unknown = partition.reason is not None or partition.records == ABSENT
+    return Judgement(CALM, GroupVerdict.UNKNOWN if unknown else GroupVerdict.NOT_COMMITTED)

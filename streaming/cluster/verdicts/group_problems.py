@@ -1,5 +1,7 @@
 """Problems of consumer groups: what their judgement weighs, one for each group, topic, verdict and severity."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -45,6 +47,46 @@ _LOSING_MS = 600_000
 
 _LOSSES = (GroupVerdict.LOST, GroupVerdict.WILL_LOSE)
 
+_OWN = (False, NO_PRODUCER)
+"""What waits for no transaction."""
+
+
+def group_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
+    """Problems of consumer groups."""
+    judged = circumstances.groups
+    if judged is None:
+        return
+    chosen = sorted(_subjects(judged, circumstances), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
+    messages = GroupPartitions(judged.snapshot, circumstances.view, circumstances.topics)
+    late = {each.topic for each in circumstances.view.late}
+    firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
+    yield from _abandoned(judged, circumstances.export)
+    yield from _storms(judged, circumstances)
+    yield from _deleted_topics(judged, circumstances)
+    for each in chosen:
+        first = next(firsts) if each.rows else _without_commit(messages, each)
+        yield _problem(circumstances, judged, each, first, came_late=each.about.topic in late and _came_late(messages, each))
+
+
+def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:
+    rows, logs = judged.snapshot.rows, judged.snapshot.logs
+    lags, loss_ms, waits = judged.commits.lag, judged.snapshot.found.loss_ms, _Waits(judged, transaction_causes(circumstances))
+    for verdict in PROBLEMS:
+        codes = judged.commits.severity[verdict]
+        by_subject: dict[_Subject, list[int]] = {}
+        for row in np.flatnonzero((codes >= 0) & (codes < CALM)).tolist():
+            about = _Subject(
+                int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]], *waits.of_row(row, verdict)
+            )
+            by_subject.setdefault(about, []).append(row)
+        without = _uncommitted(judged, verdict, waits)
+        for about in by_subject.keys() | without.keys():
+            if circumstances.export.has_consumer(about.group) and not _is_abandoned(judged, about.group):
+                those = sorted(
+                    by_subject.get(about, ()), key=lambda row: (order(verdict, int(lags[row]), int(loss_ms[row])), rows.partition[row])
+                )
+                yield _rows(judged.snapshot.found.lags, about, those, without.get(about, ()))
+
 
 class _Subject(NamedTuple):
     """What a problem is about; severities and verdicts are sorted as they stand here.
@@ -59,10 +101,6 @@ class _Subject(NamedTuple):
     topic: str
     waits: bool = False
     producer: int = NO_PRODUCER
-
-
-_OWN = (False, NO_PRODUCER)
-"""What waits for no transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,28 +131,56 @@ class _Rows:
         return f"{format_count(self.records, 'record')} still to be read there." if self.records else ""
 
 
-def group_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
-    """Problems of consumer groups."""
-    judged = circumstances.groups
-    if judged is None:
-        return
-    chosen = sorted(_subjects(judged, circumstances), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
-    messages = GroupPartitions(judged.snapshot, circumstances.view, circumstances.topics)
-    late = {each.topic for each in circumstances.view.late}
-    firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
-    yield from _abandoned(judged, circumstances.export)
-    yield from _storms(judged, circumstances)
-    yield from _deleted_topics(judged, circumstances)
-    for each in chosen:
-        first = next(firsts) if each.rows else _without_commit(messages, each)
-        yield _problem(circumstances, judged, each, first, came_late=each.about.topic in late and _came_late(messages, each))
+class _Waits:
+    """The open transaction that commits, or the records that come next, wait for: whether they do, and its producer if it is a problem."""
+
+    def __init__(self, judged: JudgedGroups, causes: TransactionCauses) -> None:
+        self._judged, self._causes = judged, causes
+        self._pending: dict[tuple[str, TopicPartition], list[int]] = {}
+        for each in judged.snapshot.pending:
+            self._pending.setdefault((each.group, (each.topic, each.partition)), []).append(each.producer_id)
+
+    def of_row(self, row: int, verdict: GroupVerdict) -> tuple[bool, int]:
+        """What a commit waits for, by what is wrong with it. What it lost before it went on was not lost because it waits now."""
+        found = self._judged.snapshot.found
+        if verdict is GroupVerdict.LOST and (found.lags.below[row] <= 0 or found.buffered[row]):
+            return _OWN
+        rows, logs, severity = self._judged.snapshot.rows, self._judged.snapshot.logs, self._judged.commits.severity
+        partition = logs.topics[logs.of_row[row]], int(rows.partition[row])
+        if severity[GroupVerdict.HELD, row] != ABSENT:
+            return True, self._causes.of_held(partition)
+        return self.of_commits(rows.group_names[rows.group[row]], partition) if severity[GroupVerdict.PENDING, row] != ABSENT else _OWN
+
+    def of_commits(self, group: str, partition: TopicPartition) -> tuple[bool, int]:
+        """What the commits of a partition wait for."""
+        return True, self._causes.of_pending(self._pending.get((group, partition), ()))
 
 
-def _came_late(messages: GroupPartitions, each: _Rows) -> bool:
-    """Whether it is a loss, and its cause is that all of these records came past their retention."""
-    if each.about.verdict not in _LOSSES or each.uncommitted:
-        return False
-    return all(of.next_expired_ms >= 0 or of.lost_expired for of in messages.committed(each.rows))
+def _uncommitted(judged: JudgedGroups, verdict: GroupVerdict, waits: _Waits) -> dict[_Subject, list[int]]:
+    partitions: dict[_Subject, list[int]] = {}
+    for group, logs in judged.uncommitted.items():
+        for (topic, partition), judgement in logs.items():
+            if judgement.verdict is verdict and judgement.severity < CALM:
+                about = _Subject(judgement.severity, verdict, group, topic, *waits.of_commits(group, (topic, partition)))
+                partitions.setdefault(about, []).append(partition)
+    return partitions
+
+
+def _is_abandoned(judged: JudgedGroups, group: str) -> bool:
+    return group in judged.usage and judged.usage[group].use is GroupUse.ABANDONED
+
+
+def _rows(lags: Lags, about: _Subject, rows: Sequence[int], uncommitted: Sequence[int]) -> _Rows:
+    left, offsets = lags.left[list(rows)], lags.offsets_there[list(rows)]
+    counted = left >= 0
+    return _Rows(
+        about=about,
+        rows=rows,
+        uncommitted=uncommitted,
+        records=int(left[counted].sum()) if counted.any() else ABSENT,
+        uncounted=int((~counted).sum()) + len(uncommitted),
+        offsets=int(np.maximum(offsets, 0).sum()),
+    )
 
 
 def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[LinkedProblem]:
@@ -161,95 +227,9 @@ def _deleted_topics(judged: JudgedGroups, circumstances: Circumstances) -> Itera
                     )
 
 
-def _is_abandoned(judged: JudgedGroups, group: str) -> bool:
-    return group in judged.usage and judged.usage[group].use is GroupUse.ABANDONED
-
-
-def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:
-    rows, logs = judged.snapshot.rows, judged.snapshot.logs
-    lags, loss_ms, waits = judged.commits.lag, judged.snapshot.found.loss_ms, _Waits(judged, transaction_causes(circumstances))
-    for verdict in PROBLEMS:
-        codes = judged.commits.severity[verdict]
-        by_subject: dict[_Subject, list[int]] = {}
-        for row in np.flatnonzero((codes >= 0) & (codes < CALM)).tolist():
-            about = _Subject(
-                int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]], *waits.of_row(row, verdict)
-            )
-            by_subject.setdefault(about, []).append(row)
-        without = _uncommitted(judged, verdict, waits)
-        for about in by_subject.keys() | without.keys():
-            if circumstances.export.has_consumer(about.group) and not _is_abandoned(judged, about.group):
-                those = sorted(
-                    by_subject.get(about, ()), key=lambda row: (order(verdict, int(lags[row]), int(loss_ms[row])), rows.partition[row])
-                )
-                yield _rows(judged.snapshot.found.lags, about, those, without.get(about, ()))
-
-
-def _rows(lags: Lags, about: _Subject, rows: Sequence[int], uncommitted: Sequence[int]) -> _Rows:
-    left, offsets = lags.left[list(rows)], lags.offsets_there[list(rows)]
-    counted = left >= 0
-    return _Rows(
-        about=about,
-        rows=rows,
-        uncommitted=uncommitted,
-        records=int(left[counted].sum()) if counted.any() else ABSENT,
-        uncounted=int((~counted).sum()) + len(uncommitted),
-        offsets=int(np.maximum(offsets, 0).sum()),
-    )
-
-
-class _Waits:
-    """The open transaction that commits, or the records that come next, wait for: whether they do, and its producer if it is a problem."""
-
-    def __init__(self, judged: JudgedGroups, causes: TransactionCauses) -> None:
-        self._judged, self._causes = judged, causes
-        self._pending: dict[tuple[str, TopicPartition], list[int]] = {}
-        for each in judged.snapshot.pending:
-            self._pending.setdefault((each.group, (each.topic, each.partition)), []).append(each.producer_id)
-
-    def of_row(self, row: int, verdict: GroupVerdict) -> tuple[bool, int]:
-        """What a commit waits for, by what is wrong with it. What it lost before it went on was not lost because it waits now."""
-        found = self._judged.snapshot.found
-        if verdict is GroupVerdict.LOST and (found.lags.below[row] <= 0 or found.buffered[row]):
-            return _OWN
-        rows, logs, severity = self._judged.snapshot.rows, self._judged.snapshot.logs, self._judged.commits.severity
-        partition = logs.topics[logs.of_row[row]], int(rows.partition[row])
-        if severity[GroupVerdict.HELD, row] != ABSENT:
-            return True, self._causes.of_held(partition)
-        return self.of_commits(rows.group_names[rows.group[row]], partition) if severity[GroupVerdict.PENDING, row] != ABSENT else _OWN
-
-    def of_commits(self, group: str, partition: TopicPartition) -> tuple[bool, int]:
-        """What the commits of a partition wait for."""
-        return True, self._causes.of_pending(self._pending.get((group, partition), ()))
-
-
-def _uncommitted(judged: JudgedGroups, verdict: GroupVerdict, waits: _Waits) -> dict[_Subject, list[int]]:
-    partitions: dict[_Subject, list[int]] = {}
-    for group, logs in judged.uncommitted.items():
-        for (topic, partition), judgement in logs.items():
-            if judgement.verdict is verdict and judgement.severity < CALM:
-                about = _Subject(judgement.severity, verdict, group, topic, *waits.of_commits(group, (topic, partition)))
-                partitions.setdefault(about, []).append(partition)
-    return partitions
-
-
 def _without_commit(messages: GroupPartitions, each: _Rows) -> GroupPartition:
     log = each.about.topic, each.uncommitted[0]
     return next(of for of in messages.uncommitted(each.about.group) if (of.topic, of.partition) == log)
-
-
-def _summary(group: str, facts: GroupFacts | None) -> GroupSummary:
-    if facts is None:
-        return GroupSummary(group=group, type=GroupType.CLASSIC)
-    return GroupSummary(
-        group=group,
-        type=facts.type,
-        protocol=facts.protocol,
-        members=facts.members,
-        state=facts.state,
-        state_ms=facts.state_ms,
-        epoch=facts.epoch,
-    )
 
 
 def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition, *, came_late: bool) -> LinkedProblem:
@@ -296,6 +276,20 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
     )
 
 
+def _summary(group: str, facts: GroupFacts | None) -> GroupSummary:
+    if facts is None:
+        return GroupSummary(group=group, type=GroupType.CLASSIC)
+    return GroupSummary(
+        group=group,
+        type=facts.type,
+        protocol=facts.protocol,
+        members=facts.members,
+        state=facts.state,
+        state_ms=facts.state_ms,
+        epoch=facts.epoch,
+    )
+
+
 def _losing(circumstances: Circumstances, judged: JudgedGroups, each: _Rows) -> str:
     """What was lost within the last 24 hours if that goes on: a check of retention comes every few minutes. "" if it does not."""
     lately, rows = judged.snapshot.progress.lost_lately, list(each.rows)
@@ -307,13 +301,20 @@ def _losing(circumstances: Circumstances, judged: JudgedGroups, each: _Rows) -> 
     return f"{'up to ' if offsets else ''}{records + offsets:,} so far, the last at {last}; "
 
 
+def _deadline_ms(judged: JudgedGroups, each: _Rows) -> int:
+    """When the first of its records is lost, by limits that are known."""
+    losses = certain_losses(judged.snapshot.found)[list(each.rows)]
+    return int(losses[losses >= 0].min(initial=_FAR)) if (losses >= 0).any() else ABSENT
+
+
 def _awaited(judged: JudgedGroups, each: _Rows) -> int:
     """The broker whose start lets all of its records be lost."""
     brokers = set(judged.snapshot.found.loss_start_of[list(each.rows)].tolist())
     return brokers.pop() if len(brokers) == 1 else -1
 
 
-def _deadline_ms(judged: JudgedGroups, each: _Rows) -> int:
-    """When the first of its records is lost, by limits that are known."""
-    losses = certain_losses(judged.snapshot.found)[list(each.rows)]
-    return int(losses[losses >= 0].min(initial=_FAR)) if (losses >= 0).any() else ABSENT
+def _came_late(messages: GroupPartitions, each: _Rows) -> bool:
+    """Whether it is a loss, and its cause is that all of these records came past their retention."""
+    if each.about.verdict not in _LOSSES or each.uncommitted:
+        return False
+    return all(of.next_expired_ms >= 0 or of.lost_expired for of in messages.committed(each.rows))

@@ -41,7 +41,6 @@ REASONS = {
 }
 """The reasons why a lag is not known."""
 
-
 _CAME_SO = "; they were past the retention of their topic when they were written"
 
 _LOST_END = (
@@ -72,10 +71,15 @@ ENDED_BY_ITSELF = {
 }
 """Why an operator is not to abort a transaction of that verdict."""
 
-
-def deleted_by_client(partition: GroupPartition) -> bool:
-    """Whether the log starts inside the segment of the next record, where retention starts no log."""
-    return 0 <= partition.next_segment < partition.log_start <= partition.next_offset
+_UNLIKE: dict[str, str] = {
+    Unlike.LARGEST: "that batch is larger than all {neighbors} around it",
+    Unlike.PRODUCER: "it is the first of its producer among {neighbors} batches around it",
+    Unlike.CODEC: "none of {neighbors} batches around it has its codec",
+    Unlike.FORMAT: "none of {neighbors} batches around it has its message format",
+    Unlike.LARGEST_RECORD: "the record is the largest of its batch",
+    Unlike.ONLY_TOMBSTONE: "it is the only one of its batch without a value",
+}
+"""How a batch differs from its neighbors, or its record from the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,22 +499,23 @@ class Sentences:
         return f". Its coordinator ends it at {at} if its producer does not"
 
 
-_UNLIKE: dict[str, str] = {
-    Unlike.LARGEST: "that batch is larger than all {neighbors} around it",
-    Unlike.PRODUCER: "it is the first of its producer among {neighbors} batches around it",
-    Unlike.CODEC: "none of {neighbors} batches around it has its codec",
-    Unlike.FORMAT: "none of {neighbors} batches around it has its message format",
-    Unlike.LARGEST_RECORD: "the record is the largest of its batch",
-    Unlike.ONLY_TOMBSTONE: "it is the only one of its batch without a value",
-}
-"""How a batch differs from its neighbors, or its record from the others."""
+def _deleted(records: int, offsets: int) -> tuple[str, int]:
+    """How many records, and their number; where only offsets are known, theirs."""
+    number = records if records >= 0 else offsets
+    return f"{'' if records >= 0 else 'up to '}{format_count(number, 'record')}", number
 
 
-def _made(batch: BatchCheck) -> str:
-    """How and by whom a batch was written."""
-    producer = f"producer {batch.producer_id}" if batch.producer_id >= 0 else "no producer id"
-    old = f", message format {batch.format}" if 0 <= batch.format < CURRENT_MAGIC else ""
-    return f"{'not compressed' if batch.codec == 'none' else batch.codec}{old}, {producer}"
+def deleted_by_client(partition: GroupPartition) -> bool:
+    """Whether the log starts inside the segment of the next record, where retention starts no log."""
+    return 0 <= partition.next_segment < partition.log_start <= partition.next_offset
+
+
+def _lost_lately(partition: GroupPartition) -> str:
+    """How many records: what was lost while no job watched is in no number. An offset whose record was not counted may have had none."""
+    records, offsets = partition.lost_lately_records, partition.lost_lately_offsets
+    more = f"up to {format_count(offsets, 'record')}" if not records else f"up to {offsets:,} more"
+    what = " and ".join([f"at least {format_count(records, 'record')}"] * (records > 0) + [more] * (offsets > 0))
+    return f"{what} {'was' if records + offsets == 1 else 'were'}"
 
 
 def _came_late(partition: GroupPartition) -> str:
@@ -524,19 +529,12 @@ def _came_late(partition: GroupPartition) -> str:
     )
 
 
-def _deleted(records: int, offsets: int) -> tuple[str, int]:
-    """How many records, and their number; where only offsets are known, theirs."""
-    number = records if records >= 0 else offsets
-    return f"{'' if records >= 0 else 'up to '}{format_count(number, 'record')}", number
-
-
-def _lost_lately(partition: GroupPartition) -> str:
-    """How many records: what was lost while no job watched is in no number. An offset whose record was not counted may have had none."""
-    records, offsets = partition.lost_lately_records, partition.lost_lately_offsets
-    more = f"up to {format_count(offsets, 'record')}" if not records else f"up to {offsets:,} more"
-    what = " and ".join([f"at least {format_count(records, 'record')}"] * (records > 0) + [more] * (offsets > 0))
-    return f"{what} {'was' if records + offsets == 1 else 'were'}"
-
-
 def _named(transactional_id: str) -> str:
     return f" (transactional id {format_name(transactional_id)})" if transactional_id else ""
+
+
+def _made(batch: BatchCheck) -> str:
+    """How and by whom a batch was written."""
+    producer = f"producer {batch.producer_id}" if batch.producer_id >= 0 else "no producer id"
+    old = f", message format {batch.format}" if 0 <= batch.format < CURRENT_MAGIC else ""
+    return f"{'not compressed' if batch.codec == 'none' else batch.codec}{old}, {producer}"

@@ -1,5 +1,7 @@
 """The words about a group's offsets and rebalances that several sentences share."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,42 +19,16 @@ from streaming.kafka.groups.rebalance_log import MINUTE_MS, MemberName, Rebalanc
 _BY_DURATION = "with by_duration they skip what is older than that"  # KIP-1106, since Kafka 4.1
 _POLICIES = f"with none they fail until the offset is reset, with latest they skip what is left, {_BY_DURATION}"
 
+_BY = {
+    MoveKind.ADMIN: "by hand, as kafka-consumer-groups.sh --reset-offsets does: the group had no members, and the log does not say who it "
+    "was",
+    MoveKind.RESET: "from beyond the end of the log, as its consumers do by auto.offset.reset: records were cut off, or somebody had "
+    "committed that",
+    MoveKind.CONSUMER: "by one of its own consumers, further than they go back to repeat what they had not committed",
+}
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResetWords:
-    """What decides where consumers go on."""
-
-    after_loss: str  # a sentence about what was deleted
-    beyond_end: str  # another one, of an offset after the end
-    begins: str  # a clause, of a partition without an offset
-
-
-_SUBSCRIBED = ResetWords(
-    after_loss=f"auto.offset.reset decides where its consumers go on: {_POLICIES}",
-    beyond_end="auto.offset.reset decides where its consumers go on",
-    begins="auto.offset.reset decides where its consumers begin",
-)
-_ASSIGNED = ResetWords(
-    after_loss=f"Its consumers go on where they seek to, or else auto.offset.reset decides: {_POLICIES}",
-    beyond_end="Its consumers go on where they seek to, or else auto.offset.reset decides",
-    begins="its consumers begin where they seek to, or else where auto.offset.reset says",
-)
-_STREAMS = ResetWords(
-    after_loss="The reset policy that the topology has for the topic decides where the application goes on, or else its auto.offset.reset: "
-    "with none it fails until the offset is reset, with latest it skips what is left, with by_duration what is older than that",
-    beyond_end="Where the application goes on, the reset policy that the topology has for the topic decides, or else its auto.offset.reset",
-    begins="where the application begins is decided by the reset policy that the topology has for the topic, or else its auto.offset.reset",
-)
-_SPARK = ResetWords(
-    after_loss="The query fails with its next micro-batch, unless failOnDataLoss is false: then it goes on at the log start",
-    beyond_end="The query fails with its next micro-batch, unless failOnDataLoss is false",
-    begins="its startingOffsets decide where the query begins",
-)
-_SHARE = ResetWords(
-    after_loss="Its consumers go on with what is left, without a reset",
-    beyond_end="Its consumers get nothing until the log has grown so far, or the start offset is reset",
-    begins="its share.auto.offset.reset decides where the group begins",
-)
+_MOST_NAMED = 3
+_MOST_REBALANCES = 3
 
 
 def reset_words(type_: str, protocol: str) -> ResetWords:
@@ -66,13 +42,49 @@ def reset_words(type_: str, protocol: str) -> ResetWords:
     return _ASSIGNED if type_ == GroupType.CLASSIC and not protocol else _SUBSCRIBED
 
 
-_BY = {
-    MoveKind.ADMIN: "by hand, as kafka-consumer-groups.sh --reset-offsets does: the group had no members, and the log does not say who it "
-    "was",
-    MoveKind.RESET: "from beyond the end of the log, as its consumers do by auto.offset.reset: records were cut off, or somebody had "
-    "committed that",
-    MoveKind.CONSUMER: "by one of its own consumers, further than they go back to repeat what they had not committed",
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetWords:
+    """What decides where consumers go on."""
+
+    after_loss: str  # a sentence about what was deleted
+    beyond_end: str  # another one, of an offset after the end
+    begins: str  # a clause, of a partition without an offset
+
+
+_SHARE = ResetWords(
+    after_loss="Its consumers go on with what is left, without a reset",
+    beyond_end="Its consumers get nothing until the log has grown so far, or the start offset is reset",
+    begins="its share.auto.offset.reset decides where the group begins",
+)
+
+
+_STREAMS = ResetWords(
+    after_loss="The reset policy that the topology has for the topic decides where the application goes on, or else its auto.offset.reset: "
+    "with none it fails until the offset is reset, with latest it skips what is left, with by_duration what is older than that",
+    beyond_end="Where the application goes on, the reset policy that the topology has for the topic decides, or else its auto.offset.reset",
+    begins="where the application begins is decided by the reset policy that the topology has for the topic, or else its auto.offset.reset",
+)
+
+
+_SPARK = ResetWords(
+    after_loss="The query fails with its next micro-batch, unless failOnDataLoss is false: then it goes on at the log start",
+    beyond_end="The query fails with its next micro-batch, unless failOnDataLoss is false",
+    begins="its startingOffsets decide where the query begins",
+)
+
+
+_ASSIGNED = ResetWords(
+    after_loss=f"Its consumers go on where they seek to, or else auto.offset.reset decides: {_POLICIES}",
+    beyond_end="Its consumers go on where they seek to, or else auto.offset.reset decides",
+    begins="its consumers begin where they seek to, or else where auto.offset.reset says",
+)
+
+
+_SUBSCRIBED = ResetWords(
+    after_loss=f"auto.offset.reset decides where its consumers go on: {_POLICIES}",
+    beyond_end="auto.offset.reset decides where its consumers go on",
+    begins="auto.offset.reset decides where its consumers begin",
+)
 
 
 class MoveWords:
@@ -120,10 +132,6 @@ def stop_first(*, members: bool) -> str:
     return ". Its consumers have to be stopped before an offset is reset" if members else ""
 
 
-_MOST_NAMED = 3
-_MOST_REBALANCES = 3
-
-
 def restless_text(storm: Lately | None, restless: Restless | None, rebalances: Sequence[GroupRebalance], times: TimeWords) -> str:
     """What is said of a group that rebalances all the time, or whose members come and go. ``rebalances``: as for `storm_text`."""
     text = storm_text(storm, rebalances, times) if storm is not None else ""
@@ -148,34 +156,6 @@ def storm_text(of_late: Lately, rebalances: Sequence[GroupRebalance], times: Tim
     return f"{often}, {members}, {last}{_restless([each for each in rebalances if each.at_ms >= of_late.first_ms], times)}"
 
 
-def rebalance_text(rebalance: GroupRebalance, now_ms: int) -> str:
-    """One rebalance in a line."""
-    at = TimeWords(now_ms).at(rebalance.at_ms) if rebalance.at_ms >= 0 else "at a time that is not stored"
-    if rebalance.kind == RebalanceKind.REJOINED:
-        return f"{at}: {_named(rebalance.joined, 1)} came back under its group.instance.id, without a rebalance"
-    return f"{at}: generation {rebalance.generation}, {format_count(rebalance.members, 'member')}; {'; '.join(_what(rebalance))}"
-
-
-def last_rebalances(rebalances: Sequence[GroupRebalance], now_ms: int) -> list[str]:
-    """The last ones of a group, a line each, the newest first, as they come."""
-    return [rebalance_text(each, now_ms) for each in rebalances[:_MOST_REBALANCES]]
-
-
-def _what(rebalance: GroupRebalance) -> Iterator[str]:
-    if rebalance.kind == RebalanceKind.METADATA:
-        yield "partitions or topics came or went"
-    elif rebalance.joined_members < 0:
-        yield "who joined or left is not on disk any more"
-    elif not rebalance.joined_members and not rebalance.left_members:
-        yield "nobody joined or left"
-    if rebalance.joined_members > 0:
-        yield f"{_named(rebalance.joined, rebalance.joined_members)} joined"
-    if rebalance.left_members > 0:
-        yield f"{_named(rebalance.left, rebalance.left_members)} left"
-    if rebalance.unfinished:
-        yield f"{format_count(rebalance.unfinished, 'generation')} before it had no assignment"
-
-
 def _restless(rebalances: Sequence[GroupRebalance], times: TimeWords) -> str:
     """Who has come and gone most often among the last rebalances that are known one by one, and since when these are."""
     joined = Counter(member for each in rebalances for member in each.joined if each.kind != RebalanceKind.REJOINED)
@@ -191,13 +171,41 @@ def _restless(rebalances: Sequence[GroupRebalance], times: TimeWords) -> str:
     )
 
 
+def _name(member: RebalancedMember) -> str:
+    return f"{format_name(member.client)} ({format_name(member.host)})"
+
+
+def last_rebalances(rebalances: Sequence[GroupRebalance], now_ms: int) -> list[str]:
+    """The last ones of a group, a line each, the newest first, as they come."""
+    return [rebalance_text(each, now_ms) for each in rebalances[:_MOST_REBALANCES]]
+
+
+def rebalance_text(rebalance: GroupRebalance, now_ms: int) -> str:
+    """One rebalance in a line."""
+    at = TimeWords(now_ms).at(rebalance.at_ms) if rebalance.at_ms >= 0 else "at a time that is not stored"
+    if rebalance.kind == RebalanceKind.REJOINED:
+        return f"{at}: {_named(rebalance.joined, 1)} came back under its group.instance.id, without a rebalance"
+    return f"{at}: generation {rebalance.generation}, {format_count(rebalance.members, 'member')}; {'; '.join(_what(rebalance))}"
+
+
 def _named(members: Sequence[RebalancedMember], count: int) -> str:
     names = [_name(each) for each in members]
     return format_list([*names, *[""] * (count - len(names))], min(len(names), _MOST_NAMED)) if names else format_count(count, "member")
 
 
-def _name(member: RebalancedMember) -> str:
-    return f"{format_name(member.client)} ({format_name(member.host)})"
+def _what(rebalance: GroupRebalance) -> Iterator[str]:
+    if rebalance.kind == RebalanceKind.METADATA:
+        yield "partitions or topics came or went"
+    elif rebalance.joined_members < 0:
+        yield "who joined or left is not on disk any more"
+    elif not rebalance.joined_members and not rebalance.left_members:
+        yield "nobody joined or left"
+    if rebalance.joined_members > 0:
+        yield f"{_named(rebalance.joined, rebalance.joined_members)} joined"
+    if rebalance.left_members > 0:
+        yield f"{_named(rebalance.left, rebalance.left_members)} left"
+    if rebalance.unfinished:
+        yield f"{format_count(rebalance.unfinished, 'generation')} before it had no assignment"
 
 
 def listed_rebalances(facts: GroupFacts | None) -> list[GroupRebalance]:

@@ -22,19 +22,96 @@ from streaming.cluster.verdicts.observer_problems import FULL, log_dir_problems,
 from streaming.cluster.verdicts.transaction_problems import transaction_problems
 from streaming.common.units import format_age, format_name, format_time
 
-# --- which problem is the root of which: decided here alone, for every face. Links are facts: partitions, producers of transactions,
-# brokers. What only some partitions share is linked for those alone, so that no danger with another cause is hidden behind one that is
-# known.
-
-
 TRANSACTIONS = (kinds.OVERDUE, kinds.HANGING, kinds.STUCK)
 
 _PARTS = (kinds.GROUP_HELD, kinds.GROUP_PENDING, kinds.GROUP_STOPPED, kinds.GROUP_WILL_LOSE, kinds.GROUP_LOST)
 """What one group suffers in one topic, the cause before the effect."""
 
+_OPEN_TOO = frozenset({kinds.OVERDUE.name, kinds.HANGING.name, kinds.STUCK.name})
+
+_AWAY = frozenset(kind.name for kind in kinds.AWAY)
+
+_DONE = {
+    kinds.GROUP_HELD.name: "held up",
+    kinds.GROUP_PENDING.name: "its commits wait",
+    kinds.GROUP_STOPPED.name: "has stopped",
+    kinds.GROUP_OFFSET_INVALID.name: "has an offset that is not valid",
+    kinds.GROUP_LOST.name: "has lost records",
+    kinds.GROUP_SKIPPED.name: "has skipped records",
+    kinds.GROUP_OFFSETS_EXPIRE.name: "has offsets that expire",
+}
+
+MOST_CONSEQUENCES = 100
+"""So many are listed with a root."""
+
+_OWN_REMEDY = frozenset({kinds.HANGING.name})
+"""A hanging transaction has to be ended in each of its partitions."""
+
+_MENDS_WHAT_COMES = frozenset({kinds.ARRIVES_EXPIRED.name})
+"""Their commands change nothing for the records that are there."""
+
+_FAR = float("inf")
+
+MOST_PROBLEMS = 10_000
+"""The most problems that are told apart: the most severe ones."""
+
+
+def incidents(problems: Iterable[LinkedProblem], circumstances: Circumstances) -> Iterator[Problem]:
+    """All problems, each root before its consequences: by severity, then by what is lost first, then by kind, the oldest first."""
+    every = sorted(problems, key=lambda each: _place(each.problem))
+    roots = roots_of(every, circumstances)
+    ids = _ids(every)
+    following: dict[int, list[int]] = defaultdict(list)
+    for number, root in enumerate(roots):
+        if root != number:
+            following[root].append(number)
+    made = []
+    for number, root in enumerate(roots):
+        if root == number:
+            those = sorted((_message_of(every, of, root, ids) for of in following[root]), key=_place)
+            made.append((_root(every[root].problem, ids[root], those, circumstances), those))
+    for head, those in sorted(made, key=lambda each: _place(each[0])):
+        yield head
+        yield from those
+
+
+def problems(circumstances: Circumstances, cases: Sequence[Cases] | None = None) -> tuple[Problem, ...]:
+    """All problems: by the severity of their incident, then by what is lost first, a root before its consequences.
+
+    Args:
+        cases: what is wrong with replicas, by `streaming.cluster.verdicts.cases.all_cases`, if that has been decided already.
+    """
+    decided = all_cases(circumstances) if cases is None else cases
+    every = (
+        *cluster_problems(circumstances),
+        *log_dir_problems(circumstances),
+        *observer_problems(circumstances),
+        *transaction_problems(circumstances, decided),
+        *log_problems(circumstances, decided),
+        *group_problems(circumstances),
+    )
+    return tuple(islice(incidents(every, circumstances), MOST_PROBLEMS))
+
+
+def _place(problem: Problem) -> tuple[object, ...]:
+    age = problem.since_ms if problem.since_ms >= 0 else _FAR
+    deadline = problem.deadline_ms if problem.deadline_ms >= 0 else _FAR
+    where = problem.topic, problem.partition, problem.broker, problem.group, problem.log_dir, problem.agent
+    return SEVERITIES.index(problem.gravity), deadline, ORDER[problem.kind], age, where, problem.what
+
+
+def roots(problems: Sequence[Problem]) -> list[Problem]:
+    """One problem for each incident."""
+    return [each for each in problems if not each.because]
+
 
 def roots_of(every: Sequence[LinkedProblem], circumstances: Circumstances) -> list[int]:
-    """The place of each problem's root among all: its own if it has none. The root of a root is the root of both."""
+    """The place of each problem's root among all: its own if it has none. The root of a root is the root of both.
+
+    Which problem is the root of which: decided here alone, for every face. Links are facts: partitions, producers of transactions,
+    brokers. What only some partitions share is linked for those alone, so that no danger with another cause is hidden behind one that
+    is known.
+    """
     return _Roots(every, circumstances).of_all()
 
 
@@ -202,22 +279,39 @@ _CAUSES: dict[str, Callable[[_Roots, int], int | None]] = {
 """By the kind of a problem how its root is found."""
 
 
-# --- what follows from a problem, in a clause for each group and topic, or for another thing.
+def _ids(every: Sequence[LinkedProblem]) -> list[str]:
+    """Names of the problems that stay as long as they are about the same."""
+    seen: dict[str, int] = defaultdict(int)
+    ids = []
+    for each in every:
+        of, links = each.problem, each.links
+        about = (of.kind, of.broker, of.topic, of.partition, of.group, of.log_dir, of.agent, links.producer, links.waits, links.reason)
+        name = hashlib.sha256(repr(about).encode()).hexdigest()[:12]
+        seen[name] += 1
+        ids.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return ids
 
 
-_OPEN_TOO = frozenset({kinds.OVERDUE.name, kinds.HANGING.name, kinds.STUCK.name})
+def _message_of(every: Sequence[LinkedProblem], number: int, root: int, ids: Sequence[str]) -> Problem:
+    problem, of = every[number].problem, every[root].problem
+    mended = replace(problem, id=ids[number], because=ids[root], worst=problem.severity)
+    part = problem.group and (problem.group, problem.topic) == (of.group, of.topic) and not every[number].links.waits
+    before = every[number].links.awaited >= 0  # what its root asks for is what lets the records be lost
+    own = part or before or problem.kind in _OWN_REMEDY or of.kind in _MENDS_WHAT_COMES
+    return mended if own else replace(mended, command="", no_command="it ends with its cause")
 
-_AWAY = frozenset(kind.name for kind in kinds.AWAY)
 
-_DONE = {
-    kinds.GROUP_HELD.name: "held up",
-    kinds.GROUP_PENDING.name: "its commits wait",
-    kinds.GROUP_STOPPED.name: "has stopped",
-    kinds.GROUP_OFFSET_INVALID.name: "has an offset that is not valid",
-    kinds.GROUP_LOST.name: "has lost records",
-    kinds.GROUP_SKIPPED.name: "has skipped records",
-    kinds.GROUP_OFFSETS_EXPIRE.name: "has offsets that expire",
-}
+def _root(problem: Problem, own_id: str, those: Sequence[Problem], circumstances: Circumstances) -> Problem:
+    clauses = consequences(problem, those, circumstances.now_ms)
+    dated = [each.deadline_ms for each in (problem, *those) if each.deadline_ms >= 0]
+    return replace(
+        problem,
+        id=own_id,
+        worst=min((problem.severity, *(each.severity for each in those)), key=SEVERITIES.index),
+        deadline_ms=min(dated, default=-1),
+        consequences=clauses[:MOST_CONSEQUENCES],
+        more_consequences=max(0, len(clauses) - MOST_CONSEQUENCES),
+    )
 
 
 def consequences(root: Problem, those: Sequence[Problem], now_ms: int) -> list[Consequence]:
@@ -251,12 +345,6 @@ def _of_group(root: Problem, some: Sequence[Problem], now_ms: int) -> str:
     return f"group {format_name(first.group)}{topic}: {suffers}"
 
 
-def _where(some: Sequence[Problem]) -> str:
-    first, partitions = some[0], {each.partition for each in some}
-    one = len(partitions) == 1 and first.partition >= 0
-    return format_name(f"{first.topic}-{first.partition}") if one else f"topic {format_name(first.topic)}"
-
-
 def _suffers(root: Problem, problem: Problem, now_ms: int) -> str:
     if problem.kind in _DONE:
         return _DONE[problem.kind]
@@ -267,6 +355,12 @@ def _suffers(root: Problem, problem: Problem, now_ms: int) -> str:
     return f"loses records from {format_time(problem.deadline_ms)} on ({format_age((now_ms - problem.deadline_ms) / 1000)})"
 
 
+def _where(some: Sequence[Problem]) -> str:
+    first, partitions = some[0], {each.partition for each in some}
+    one = len(partitions) == 1 and first.partition >= 0
+    return format_name(f"{first.topic}-{first.partition}") if one else f"topic {format_name(first.topic)}"
+
+
 def _of_other(problem: Problem) -> str:
     if problem.kind in _OPEN_TOO:
         costs = f": {problem.holds_back.rstrip('.')}" if problem.holds_back else ""
@@ -274,106 +368,9 @@ def _of_other(problem: Problem) -> str:
     return problem.summary or problem.what
 
 
-MOST_CONSEQUENCES = 100
-"""So many are listed with a root."""
-
-_OWN_REMEDY = frozenset({kinds.HANGING.name})
-"""A hanging transaction has to be ended in each of its partitions."""
-
-_MENDS_WHAT_COMES = frozenset({kinds.ARRIVES_EXPIRED.name})
-"""Their commands change nothing for the records that are there."""
-
-_FAR = float("inf")
-
-
-def incidents(problems: Iterable[LinkedProblem], circumstances: Circumstances) -> Iterator[Problem]:
-    """All problems, each root before its consequences: by severity, then by what is lost first, then by kind, the oldest first."""
-    every = sorted(problems, key=lambda each: _place(each.problem))
-    roots = roots_of(every, circumstances)
-    ids = _ids(every)
-    following: dict[int, list[int]] = defaultdict(list)
-    for number, root in enumerate(roots):
-        if root != number:
-            following[root].append(number)
-    made = []
-    for number, root in enumerate(roots):
-        if root == number:
-            those = sorted((_message_of(every, of, root, ids) for of in following[root]), key=_place)
-            made.append((_root(every[root].problem, ids[root], those, circumstances), those))
-    for head, those in sorted(made, key=lambda each: _place(each[0])):
-        yield head
-        yield from those
-
-
-def _root(problem: Problem, own_id: str, those: Sequence[Problem], circumstances: Circumstances) -> Problem:
-    clauses = consequences(problem, those, circumstances.now_ms)
-    dated = [each.deadline_ms for each in (problem, *those) if each.deadline_ms >= 0]
-    return replace(
-        problem,
-        id=own_id,
-        worst=min((problem.severity, *(each.severity for each in those)), key=SEVERITIES.index),
-        deadline_ms=min(dated, default=-1),
-        consequences=clauses[:MOST_CONSEQUENCES],
-        more_consequences=max(0, len(clauses) - MOST_CONSEQUENCES),
-    )
-
-
-def _message_of(every: Sequence[LinkedProblem], number: int, root: int, ids: Sequence[str]) -> Problem:
-    problem, of = every[number].problem, every[root].problem
-    mended = replace(problem, id=ids[number], because=ids[root], worst=problem.severity)
-    part = problem.group and (problem.group, problem.topic) == (of.group, of.topic) and not every[number].links.waits
-    before = every[number].links.awaited >= 0  # what its root asks for is what lets the records be lost
-    own = part or before or problem.kind in _OWN_REMEDY or of.kind in _MENDS_WHAT_COMES
-    return mended if own else replace(mended, command="", no_command="it ends with its cause")
-
-
-def _ids(every: Sequence[LinkedProblem]) -> list[str]:
-    """Names of the problems that stay as long as they are about the same."""
-    seen: dict[str, int] = defaultdict(int)
-    ids = []
-    for each in every:
-        of, links = each.problem, each.links
-        about = (of.kind, of.broker, of.topic, of.partition, of.group, of.log_dir, of.agent, links.producer, links.waits, links.reason)
-        name = hashlib.sha256(repr(about).encode()).hexdigest()[:12]
-        seen[name] += 1
-        ids.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
-    return ids
-
-
-def _place(problem: Problem) -> tuple[object, ...]:
-    age = problem.since_ms if problem.since_ms >= 0 else _FAR
-    deadline = problem.deadline_ms if problem.deadline_ms >= 0 else _FAR
-    where = problem.topic, problem.partition, problem.broker, problem.group, problem.log_dir, problem.agent
-    return SEVERITIES.index(problem.gravity), deadline, ORDER[problem.kind], age, where, problem.what
-
-
-MOST_PROBLEMS = 10_000
-"""The most problems that are told apart: the most severe ones."""
-
-
-def problems(circumstances: Circumstances, cases: Sequence[Cases] | None = None) -> tuple[Problem, ...]:
-    """All problems: by the severity of their incident, then by what is lost first, a root before its consequences.
-
-    Args:
-        cases: what is wrong with replicas, by `streaming.cluster.verdicts.cases.all_cases`, if that has been decided already.
-    """
-    decided = all_cases(circumstances) if cases is None else cases
-    every = (
-        *cluster_problems(circumstances),
-        *log_dir_problems(circumstances),
-        *observer_problems(circumstances),
-        *transaction_problems(circumstances, decided),
-        *log_problems(circumstances, decided),
-        *group_problems(circumstances),
-    )
-    return tuple(islice(incidents(every, circumstances), MOST_PROBLEMS))
-
-
-def roots(problems: Sequence[Problem]) -> list[Problem]:
-    """One problem for each incident."""
-    return [each for each in problems if not each.because]
-
-
 def count(problems: Sequence[Problem]) -> dict[str, int]:
-    """How many incidents there are of each severity."""
+    """How many incidents there are of each severity.
+
+    What follows from a problem, in a clause for each group and topic, or for another thing.
+    """
     return {severity: sum(each.gravity == severity for each in roots(problems)) for severity in SEVERITIES}

@@ -8,6 +8,18 @@ from dataclasses import dataclass
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING
 from streaming.common.units import format_name
 
+_NOT_ADVANCING = "Read_committed consumers of their partitions do not advance."
+
+NO_KIND = {
+    "BytesSkipped": "it reports bytes that were missed lately; they stay in a counter for ever",
+    "ClustersMixed": "a job sees one cluster: another page has the other one",
+    "LogTruncated": "it reports what was cut off lately; the count stays for ever",
+    "ObserverDown": "who is down says nothing",
+    "ObserverRestarting": "it counts restarts within a quarter of an hour",
+    "Watchdog": "it reports that alerts arrive",
+}
+"""The alerts that no problem goes with, because one moment does not show what they report; with the reason."""
+
 _NAMES = ("topic", "group", "log_dir", "agent", "client")
 """Labels whose values others have chosen."""
 
@@ -31,8 +43,6 @@ class ProblemKind:
 def _kind(name: str, severity: str, alert: str, summary: str, costs: str = "", *, else_severity: str = "") -> ProblemKind:
     return ProblemKind(name=name, severity=severity, alert=alert, summary=summary, costs=costs, else_severity=else_severity)
 
-
-_NOT_ADVANCING = "Read_committed consumers of their partitions do not advance."
 
 QUORUM_LOST = _kind("quorum_lost", CRITICAL, "QuorumLost", "The cluster has no active controller")
 OFFLINE = _kind(
@@ -283,13 +293,3 @@ AWAY = (BROKER_DOWN, BROKER_NOT_WRITING, BROKER_STARTING, BROKER_STOPPED)
 """Of a broker that serves nothing, or may not."""
 
 ORDER = {each.name: place for place, each in enumerate(KINDS)}
-
-NO_KIND = {
-    "BytesSkipped": "it reports bytes that were missed lately; they stay in a counter for ever",
-    "ClustersMixed": "a job sees one cluster: another page has the other one",
-    "LogTruncated": "it reports what was cut off lately; the count stays for ever",
-    "ObserverDown": "who is down says nothing",
-    "ObserverRestarting": "it counts restarts within a quarter of an hour",
-    "Watchdog": "it reports that alerts arrive",
-}
-"""The alerts that no problem goes with, because one moment does not show what they report; with the reason."""

@@ -41,6 +41,18 @@ UNKNOWN = {
 }
 """What segtail does not see, in the words of the alert ObserverBlind."""
 
+LEAST_FREE = 3
+"""Whatever the forecast, a log dir is a problem with so much less free than ``free_ratio``, as a part of that."""
+
+CRITICAL_FREE = 0.02
+"""With a smaller part of it free a log dir may be full at any moment."""
+
+SCRUB_WAITS_S = 300.0
+"""A call of the scrub that has not come back for longer does not come back."""
+
+FULL = "full"
+"""The reason of a log dir that has no room left: whatever its broker cannot do there has this cause."""
+
 
 def observer_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of the watching itself."""
@@ -147,22 +159,6 @@ def _blind(circumstances: Circumstances) -> Iterator[LinkedProblem]:
                 yield _unseen(str(reason), agent=agent.name)
 
 
-def _blind_to_groups(circumstances: Circumstances) -> Iterator[LinkedProblem]:
-    """Consumer groups of which nothing is known: whatever they lose, no alert reports it."""
-    if circumstances.groups is None or any(each.catching_up for each in circumstances.up):
-        return
-    snapshot = circumstances.groups.snapshot
-    for reason, counts in (("groups_unread", snapshot.unread), ("groups_not_understood", snapshot.not_understood)):
-        for topic, count in counts.items():
-            if count:
-                yield _unseen(reason, severity=CRITICAL, topic=topic, value=count, costs="What their groups will lose is not known.")
-    if snapshot.checkpoints_unread:
-        costs = "What their queries will lose is not known."
-        yield _unseen("groups_checkpoints_unread", severity=CRITICAL, value=snapshot.checkpoints_unread, costs=costs)
-    if snapshot.omitted:
-        yield _unseen("groups_omitted", severity=CRITICAL, value=snapshot.omitted)
-
-
 def _unseen(
     reason: str,
     *,
@@ -187,25 +183,27 @@ def _unseen(
     )
 
 
-# --- problems of log dirs: full, given up by their broker, not readable, not watched, and what the scrub finds in them.
-
-
-LEAST_FREE = 3
-"""Whatever the forecast, a log dir is a problem with so much less free than ``free_ratio``, as a part of that."""
-
-CRITICAL_FREE = 0.02
-"""With a smaller part of it free a log dir may be full at any moment."""
-
-SCRUB_WAITS_S = 300.0
-"""A call of the scrub that has not come back for longer does not come back."""
-
-
-FULL = "full"
-"""The reason of a log dir that has no room left: whatever its broker cannot do there has this cause."""
+def _blind_to_groups(circumstances: Circumstances) -> Iterator[LinkedProblem]:
+    """Consumer groups of which nothing is known: whatever they lose, no alert reports it."""
+    if circumstances.groups is None or any(each.catching_up for each in circumstances.up):
+        return
+    snapshot = circumstances.groups.snapshot
+    for reason, counts in (("groups_unread", snapshot.unread), ("groups_not_understood", snapshot.not_understood)):
+        for topic, count in counts.items():
+            if count:
+                yield _unseen(reason, severity=CRITICAL, topic=topic, value=count, costs="What their groups will lose is not known.")
+    if snapshot.checkpoints_unread:
+        costs = "What their queries will lose is not known."
+        yield _unseen("groups_checkpoints_unread", severity=CRITICAL, value=snapshot.checkpoints_unread, costs=costs)
+    if snapshot.omitted:
+        yield _unseen("groups_omitted", severity=CRITICAL, value=snapshot.omitted)
 
 
 def log_dir_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
-    """Problems of the log dirs that agents watch."""
+    """Problems of the log dirs that agents watch.
+
+    Problems of log dirs: full, given up by their broker, not readable, not watched, and what the scrub finds in them.
+    """
     files = sorted((each for agent in circumstances.up for each in agent.blocked), key=lambda each: each.seconds)
     blocked = {(each.broker, each.log_dir): each for each in files}
     for log_dir in circumstances.log_dirs:
@@ -256,6 +254,12 @@ def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator
     yield from _of_space(circumstances, log_dir)
 
 
+def _writes(circumstances: Circumstances, broker: int) -> bool:
+    """Whether the broker runs and writes elsewhere."""
+    last = max(circumstances.checkpointed_ms.get(broker, -1), circumstances.appended_ms.get(broker, -1))
+    return circumstances.runs(broker) and circumstances.now_ms - last <= NOT_WRITING_MS
+
+
 def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[LinkedProblem]:
     """A log dir that is full or will be: by the forecast of `segtail disk`, and by what is free now, as a flood is no forecast at first."""
     if log_dir.capacity <= 0 or log_dir.free < 0:
@@ -274,12 +278,6 @@ def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[L
         deadline_ms = -1 if full is None else round(full * 1000)
         severity = CRITICAL if soon or log_dir.free < CRITICAL_FREE * log_dir.capacity else WARNING
         yield full_of(detail, severity=severity, does="is filling up" if soon else "is nearly full", deadline_ms=deadline_ms)
-
-
-def _writes(circumstances: Circumstances, broker: int) -> bool:
-    """Whether the broker runs and writes elsewhere."""
-    last = max(circumstances.checkpointed_ms.get(broker, -1), circumstances.appended_ms.get(broker, -1))
-    return circumstances.runs(broker) and circumstances.now_ms - last <= NOT_WRITING_MS
 
 
 def _unwatched(circumstances: Circumstances) -> Iterator[LinkedProblem]:

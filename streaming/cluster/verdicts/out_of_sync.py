@@ -1,5 +1,7 @@
 """Why a replica is out of sync, as far as the disks of its broker and of its leader show it, and what brings it back."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +20,6 @@ from streaming.rules.config_values import read_configs
 _NOT_THERE = {Phase.DOWN: "is down", Phase.STOPPING: "is shut down", Phase.STARTING: "is starting"}
 
 
-class Cause(NamedTuple):
-    """``text``: a clause; ``way_out``: a sentence without a period, "" where it goes on by itself or another problem says what to do."""
-
-    text: str
-    way_out: str = ""
-
-
 def why_out_of_sync(circumstances: Circumstances, partition: AffectedPartition, broker: int) -> Cause | None:
     """Why the replica of a partition on a broker is not in sync, or how far it is behind; None where the disks do not show that."""
     observed, phase = circumstances.view.observed, circumstances.phases.get(broker)
@@ -40,22 +35,16 @@ def why_out_of_sync(circumstances: Circumstances, partition: AffectedPartition, 
     return _refused(observed, leader, follower, broker) or _behind(observed, leader, follower, partition, broker)
 
 
-def _behind(observed: Observed, leader: int, follower: int, partition: AffectedPartition, broker: int) -> Cause:
-    """How far a replica is behind, with what keeps it there."""
-    offsets = int(observed.columns["log_end_offset"][leader] - observed.columns["log_end_offset"][follower])
-    if offsets <= 0:
-        return Cause(f"broker {broker} has all that its leader has")
-    lag = f"broker {broker} is {format_count(offsets, 'offset')} behind"
-    anew, damaged = _begins_anew(observed, leader, follower), int(observed.columns["corrupt_batches"][leader])
-    if anew:
-        return Cause(f"{lag}{anew}")
-    if damaged > 0:
-        what = f"{lag}; its leader's log has {format_count(damaged, 'damaged place')}, and no replica copies a damaged batch"
-        return Cause(what, "`segtail dump --verify` on the leader's directory shows where; a replica that has it whole has to lead")
-    number = partition.partition
-    throttled = _throttled(observed, follower, "follower", number, broker)
-    throttled = throttled or _throttled(observed, leader, "leader", number, partition.leader)
-    return Cause(lag) if throttled is None else Cause(f"{lag}; {throttled.text}", throttled.way_out)
+class Cause(NamedTuple):
+    """``text``: a clause; ``way_out``: a sentence without a period, "" where it goes on by itself or another problem says what to do."""
+
+    text: str
+    way_out: str = ""
+
+
+def _item(circumstances: Circumstances, partition: AffectedPartition, broker: int) -> int | None:
+    items = circumstances.items_of(Replica(broker, partition.topic, partition.partition)).tolist()
+    return items[0] if len(items) == 1 else None
 
 
 def _begins_anew(observed: Observed, leader: int, follower: int) -> str:
@@ -64,11 +53,6 @@ def _begins_anew(observed: Observed, leader: int, follower: int) -> str:
     if end >= start:
         return ""
     return f"; its log ends at {end}, before the log start {start} of its leader: it will drop it and begin there, and has not yet"
-
-
-def _item(circumstances: Circumstances, partition: AffectedPartition, broker: int) -> int | None:
-    items = circumstances.items_of(Replica(broker, partition.topic, partition.partition)).tolist()
-    return items[0] if len(items) == 1 else None
 
 
 def _of_log_dir(circumstances: Circumstances, observed: Observed, follower: int | None, broker: int) -> Cause | None:
@@ -116,6 +100,24 @@ def _last_epoch(observed: Observed, item: int) -> int:
     """The last epoch in the checkpoint of a log, -1 if it is not known."""
     epochs = np.frombuffer(observed.decided.epochs[item], EPOCHS)
     return int(epochs["epoch"][epochs["start_offset"] >= 0].max(initial=-1))
+
+
+def _behind(observed: Observed, leader: int, follower: int, partition: AffectedPartition, broker: int) -> Cause:
+    """How far a replica is behind, with what keeps it there."""
+    offsets = int(observed.columns["log_end_offset"][leader] - observed.columns["log_end_offset"][follower])
+    if offsets <= 0:
+        return Cause(f"broker {broker} has all that its leader has")
+    lag = f"broker {broker} is {format_count(offsets, 'offset')} behind"
+    anew, damaged = _begins_anew(observed, leader, follower), int(observed.columns["corrupt_batches"][leader])
+    if anew:
+        return Cause(f"{lag}{anew}")
+    if damaged > 0:
+        what = f"{lag}; its leader's log has {format_count(damaged, 'damaged place')}, and no replica copies a damaged batch"
+        return Cause(what, "`segtail dump --verify` on the leader's directory shows where; a replica that has it whole has to lead")
+    number = partition.partition
+    throttled = _throttled(observed, follower, "follower", number, broker)
+    throttled = throttled or _throttled(observed, leader, "leader", number, partition.leader)
+    return Cause(lag) if throttled is None else Cause(f"{lag}; {throttled.text}", throttled.way_out)
 
 
 def _throttled(observed: Observed, item: int, side: str, partition: int, broker: int) -> Cause | None:

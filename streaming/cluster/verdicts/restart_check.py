@@ -6,6 +6,8 @@ acks=all are refused if too few are left in sync, and what the next leader lacks
 follower would have copied a moment later.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -44,27 +46,6 @@ QUIET_MS = 10_000
 """An active controller writes to the metadata log twice a second; a job looks every three seconds."""
 
 _NAMED = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Pairs:
-    """Partitions, by their place among those that are known, each with a broker."""
-
-    place: Longs
-    broker: Longs
-
-    @property
-    def keys(self) -> Longs:
-        """Each pair as one number."""
-        return self.place << 32 | self.broker
-
-    def where(self, some: Flags) -> "_Pairs":
-        return _Pairs(place=self.place[some], broker=self.broker[some])
-
-    def of(self, broker: int) -> Longs:
-        """The places that are with a broker."""
-        found: Longs = self.place[self.broker == broker]
-        return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what follows from the fields is computed once
@@ -238,7 +219,7 @@ class RestartCheck:
         return found
 
     @cached_property
-    def _tails(self) -> "_Tails":
+    def _tails(self) -> _Tails:
         """What the next leader of each partition does not have yet."""
         every = np.arange(len(self._rows))
         led, following = (self._logs_of(_Pairs(place=every, broker=brokers)) for brokers in (self._leader, self._successor))
@@ -577,6 +558,27 @@ class RestartCheck:
         if self._unheard_voters(broker) and broker in self._voters[0]:
             unknown = sorted(self._voters[2])
             yield f"whether controller {_ids(unknown)} is up is not seen, and the quorum hangs on it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pairs:
+    """Partitions, by their place among those that are known, each with a broker."""
+
+    place: Longs
+    broker: Longs
+
+    @property
+    def keys(self) -> Longs:
+        """Each pair as one number."""
+        return self.place << 32 | self.broker
+
+    def where(self, some: Flags) -> _Pairs:
+        return _Pairs(place=self.place[some], broker=self.broker[some])
+
+    def of(self, broker: int) -> Longs:
+        """The places that are with a broker."""
+        found: Longs = self.place[self.broker == broker]
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

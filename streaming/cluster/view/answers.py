@@ -34,18 +34,6 @@ def by_our_clock(status: AgentStatus) -> AgentStatus:
     )
 
 
-def _broker_moved(each: BrokerStatus, ahead_ms: int) -> BrokerStatus:
-    process = each.process
-    if process is not None:
-        process = replace(process, since_ms=_moved(process.since_ms, ahead_ms), last_ms=_moved(process.last_ms, ahead_ms))
-    return replace(each, appended_ms=_moved(each.appended_ms, ahead_ms), process=process)
-
-
-def clocks_ahead(statuses: Iterable[AgentStatus]) -> Mapping[int, int]:
-    """By how many milliseconds the clock of each broker is ahead of the job's, for those where that is a problem."""
-    return {broker: ahead_ms for each in statuses if (ahead_ms := _ahead_ms(each)) for broker in each.brokers}
-
-
 def _ahead_ms(status: AgentStatus) -> int:
     wrong = Reason.CLOCK in status.problems and status.clock_ahead_seconds is not None
     return round(1000 * (status.clock_ahead_seconds or 0.0)) if wrong else 0
@@ -53,6 +41,13 @@ def _ahead_ms(status: AgentStatus) -> int:
 
 def _moved(at_ms: int, ahead_ms: int) -> int:
     return at_ms - ahead_ms if at_ms >= 0 else at_ms
+
+
+def _broker_moved(each: BrokerStatus, ahead_ms: int) -> BrokerStatus:
+    process = each.process
+    if process is not None:
+        process = replace(process, since_ms=_moved(process.since_ms, ahead_ms), last_ms=_moved(process.last_ms, ahead_ms))
+    return replace(each, appended_ms=_moved(each.appended_ms, ahead_ms), process=process)
 
 
 def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Status]) -> None:
@@ -87,3 +82,8 @@ def written_ms(brokers: Sequence[BrokerStatus]) -> int | None:
     """When the most advanced copy of the metadata log was last written to; None unless a running cluster writes to it all the time."""
     latest = newest(brokers)
     return None if latest is None or latest.appended_ms < 0 else latest.appended_ms
+
+
+def clocks_ahead(statuses: Iterable[AgentStatus]) -> Mapping[int, int]:
+    """By how many milliseconds the clock of each broker is ahead of the job's, for those where that is a problem."""
+    return {broker: ahead_ms for each in statuses if (ahead_ms := _ahead_ms(each)) for broker in each.brokers}

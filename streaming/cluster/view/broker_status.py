@@ -1,5 +1,7 @@
 """The phase of each broker, whether its process is there, and the partitions of the cluster, from all that agents report of each."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +28,8 @@ from streaming.rules.broker_process import AWAY, LockState, ProcessState
 if TYPE_CHECKING:
     from prometheus_client import Metric as Samples
 
-# --- whether the process of each broker is there, by what all agents have asked of its log dirs, and by what the cluster knows of it.
 
+log = logging.getLogger(__name__)
 
 FENCED_MS = 60_000
 """A controller has fenced a broker by then whose process has ended (``broker.session.timeout.ms``, 9 s by default)."""
@@ -35,86 +37,23 @@ FENCED_MS = 60_000
 _NOT_ASKED = "not all log dirs that it is registered with are asked"
 _RUNS_ELSEWHERE = "its .lock is not held, but the controller gets heartbeats of it: this is a copy, or it runs where its locks are not seen"
 
-
-def process_by_all(reports: Iterable[ProcessStatus | None]) -> ProcessStatus | None:
-    """What agents have found out together that have asked the same or different log dirs of a broker; None if none of them asks.
-
-    It is up if any of them sees that. That it is away needs all of them.
-    """
-    known = [each for each in reports if each is not None]
-    up = max((each for each in known if each.state == ProcessState.UP), key=lambda each: each.before, default=None)
-    if up is not None or not known:
-        return up
-    free = sorted({name for each in known for name in each.free})
-    unknown = next((each for each in known if each.state not in AWAY), None)
-    if unknown is not None:
-        return replace(unknown, free=free)
-    ended = [each for each in known if each.state == ProcessState.ENDED]
-    latest = max(ended or known, key=lambda each: each.last_ms)
-    return replace(latest, free=free)
-
-
-def broker_processes(brokers: Sequence[BrokerStatus]) -> dict[int, ProcessStatus]:
-    """What is known of the process of each broker.
-
-    Args:
-        brokers: the status of each, by `streaming.cluster.view.broker_status.each_broker`.
-    """
-    latest = max(brokers, key=lambda each: each.metadata_offset, default=None)
-    registered = {} if latest is None else {each.broker: each for each in latest.registered}
-    appended_ms = -1 if latest is None else latest.appended_ms
-    found = {each.broker: (each, each.process) for each in brokers if each.process is not None}
-    return {
-        broker: _judged(process, status, registered.get(broker), -1 if latest is status else appended_ms)
-        for broker, (status, process) in sorted(found.items())
-    }
-
-
-def _judged(process: ProcessStatus, status: BrokerStatus, registered: Registered | None, appended_ms: int) -> ProcessStatus:
-    """The report, unless something else shows that it is not the whole truth.
-
-    Args:
-        appended_ms: when another broker's copy of the metadata log, the most advanced one, last grew; -1 where that is not known.
-    """
-    if process.state not in AWAY:
-        return process
-    is_enough = process.keeps_metadata and process.state == ProcessState.FREE
-    if status.log_dirs and not is_enough and not {*status.log_dirs} <= {*process.free}:
-        return _unknown(process, _NOT_ASKED)
-    away_ms = process.since_ms if process.since_ms >= 0 else process.last_ms
-    if registered is not None and not registered.fenced and appended_ms - away_ms > FENCED_MS:
-        return _unknown(process, _RUNS_ELSEWHERE)
-    return process
-
-
-def _unknown(process: ProcessStatus, why: str) -> ProcessStatus:
-    return replace(process, state=ProcessState.UNKNOWN, why=why, since_ms=-1)
-
-
-def away_brokers(processes: Mapping[int, ProcessStatus]) -> list[AwayBroker]:
-    """The brokers without a process, as pages name them."""
-    away = {broker: each for broker, each in processes.items() if each.state in AWAY}
-    return [AwayBroker(broker=broker, last_ms=each.last_ms, ended_ms=each.since_ms) for broker, each in sorted(away.items())]
-
-
-def is_given_up(log_dir: LogDirStatus, processes: Mapping[int, ProcessStatus]) -> bool:
-    """Whether the broker has let go of a log dir although its process is there: after an I/O error it uses it no more."""
-    process = processes.get(log_dir.broker)
-    return log_dir.lock == LockState.FREE and process is not None and process.state == ProcessState.UP
-
-
 CURRENT_OFFSETS = 120
 """A process runs if its copy of the metadata log is behind by at most so many offsets: an idle controller writes these in a minute."""
 
+_Report = TypeVar("_Report", LogDirStatus, ScrubStatus)
+_Packed = TypeVar("_Packed", bound=PackedMessage)
 
-@dataclass(frozen=True, slots=True)
-class BrokerPhase:
-    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known."""
+EXAMPLES = 5
+"""The most partitions of a topic that are exported for each problem."""
 
-    broker: int
-    phase: Phase
-    since: float | None
-    registered: bool = True  # false if it starts, and its process has not registered yet
+MOST_AFFECTED = 1_000
+"""The most partitions that are exported in all, the offline ones first."""
+
+_COUNTED = {
+    replica_metrics.TOPIC_OFFLINE: "offline",
+    replica_metrics.TOPIC_UNDER_MIN_ISR: "under_min_isr",
+    replica_metrics.TOPIC_UNDER_REPLICATED: "under_replicated",
+}
 
 
 def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus] = ()) -> Iterator[BrokerPhase]:
@@ -157,11 +96,81 @@ def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerSt
             yield BrokerPhase(registered.broker, phase, None if since_ms < 0 else since_ms / 1000)
 
 
-def _is_away(phase: Phase | None, process: ProcessStatus | None) -> bool:
-    """Whether the broker is down although that is not its phase by the metadata log, or not known."""
-    if process is None or phase is Phase.STOPPING:
-        return False
-    return process.state == ProcessState.ENDED or (process.state == ProcessState.FREE and phase is not Phase.RUNNING)
+@dataclass(frozen=True, slots=True)
+class BrokerPhase:
+    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known."""
+
+    broker: int
+    phase: Phase
+    since: float | None
+    registered: bool = True  # false if it starts, and its process has not registered yet
+
+
+def newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
+    """The broker with the most advanced copy of the metadata log: a broker that is down does not read of its own end."""
+    return max(brokers, key=lambda each: each.metadata_offset, default=None)
+
+
+def broker_processes(brokers: Sequence[BrokerStatus]) -> dict[int, ProcessStatus]:
+    """What is known of the process of each broker.
+
+    Whether the process of each broker is there, by what all agents have asked of its log dirs, and by what the cluster knows of it.
+
+    Args:
+        brokers: the status of each, by `streaming.cluster.view.broker_status.each_broker`.
+    """
+    latest = max(brokers, key=lambda each: each.metadata_offset, default=None)
+    registered = {} if latest is None else {each.broker: each for each in latest.registered}
+    appended_ms = -1 if latest is None else latest.appended_ms
+    found = {each.broker: (each, each.process) for each in brokers if each.process is not None}
+    return {
+        broker: _judged(process, status, registered.get(broker), -1 if latest is status else appended_ms)
+        for broker, (status, process) in sorted(found.items())
+    }
+
+
+def _judged(process: ProcessStatus, status: BrokerStatus, registered: Registered | None, appended_ms: int) -> ProcessStatus:
+    """The report, unless something else shows that it is not the whole truth.
+
+    Args:
+        appended_ms: when another broker's copy of the metadata log, the most advanced one, last grew; -1 where that is not known.
+    """
+    if process.state not in AWAY:
+        return process
+    is_enough = process.keeps_metadata and process.state == ProcessState.FREE
+    if status.log_dirs and not is_enough and not {*status.log_dirs} <= {*process.free}:
+        return _unknown(process, _NOT_ASKED)
+    away_ms = process.since_ms if process.since_ms >= 0 else process.last_ms
+    if registered is not None and not registered.fenced and appended_ms - away_ms > FENCED_MS:
+        return _unknown(process, _RUNS_ELSEWHERE)
+    return process
+
+
+def _unknown(process: ProcessStatus, why: str) -> ProcessStatus:
+    return replace(process, state=ProcessState.UNKNOWN, why=why, since_ms=-1)
+
+
+def _phase(registered: Registered, latest: BrokerStatus, brokers: Sequence[BrokerStatus], process: ProcessStatus | None) -> Phase | None:
+    """The phase by the metadata log, and where that does not show it, by whether the process came up or the broker's own copy grows."""
+    if registered.phase:
+        return Phase(registered.phase)
+    if not registered.fenced:
+        return Phase.RUNNING
+    if registered.epoch < 0:  # its registration does not name it
+        return None
+    same = [(status.metadata_offset, each) for status in brokers for each in status.registered if _same(each, registered)]
+    phases = [(offset, each.phase) for offset, each in same if each.phase]
+    if phases:
+        return Phase(max(phases)[1])
+    if process is not None and process.state == ProcessState.UP and process.since_ms >= 0:
+        return Phase.STARTING
+    own = next((status.metadata_offset for status in brokers if status.broker == registered.broker), -1)
+    return Phase.STARTING if own >= latest.metadata_offset - CURRENT_OFFSETS else Phase.DOWN
+
+
+def _same(each: Registered, other: Registered) -> bool:
+    """Whether both are about the same registration, and it is fenced."""
+    return (each.broker, each.epoch, each.fenced) == (other.broker, other.epoch, True)
 
 
 def _since_ms(registered: Registered, phase: Phase | None, process: ProcessStatus | None) -> int:
@@ -172,9 +181,34 @@ def _since_ms(registered: Registered, phase: Phase | None, process: ProcessStatu
     return min((each for each in known if each >= 0), default=-1)
 
 
-def newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
-    """The broker with the most advanced copy of the metadata log: a broker that is down does not read of its own end."""
-    return max(brokers, key=lambda each: each.metadata_offset, default=None)
+def _is_away(phase: Phase | None, process: ProcessStatus | None) -> bool:
+    """Whether the broker is down although that is not its phase by the metadata log, or not known."""
+    if process is None or phase is Phase.STOPPING:
+        return False
+    return process.state == ProcessState.ENDED or (process.state == ProcessState.FREE and phase is not Phase.RUNNING)
+
+
+def _was_stopped(registered: Registered, brokers: Iterable[BrokerStatus], *, away: bool) -> bool:
+    """Whether the broker's own disk shows that its process ran when it was fenced, or was shut down cleanly.
+
+    Args:
+        away: the metadata log has not fenced it since it served, or it has not served: then a clean end alone counts.
+    """
+    own = [(status, each) for status in brokers if status.broker == registered.broker for each in status.registered]
+    same = [(status, each) for status, each in own if (each.broker, each.epoch) == (registered.broker, registered.epoch)]
+    return any(status.clean or (each.fenced and not away) for status, each in same)
+
+
+def away_brokers(processes: Mapping[int, ProcessStatus]) -> list[AwayBroker]:
+    """The brokers without a process, as pages name them."""
+    away = {broker: each for broker, each in processes.items() if each.state in AWAY}
+    return [AwayBroker(broker=broker, last_ms=each.last_ms, ended_ms=each.since_ms) for broker, each in sorted(away.items())]
+
+
+def is_given_up(log_dir: LogDirStatus, processes: Mapping[int, ProcessStatus]) -> bool:
+    """Whether the broker has let go of a log dir although its process is there: after an I/O error it uses it no more."""
+    process = processes.get(log_dir.broker)
+    return log_dir.lock == LockState.FREE and process is not None and process.state == ProcessState.UP
 
 
 def server_of_cluster(brokers: Iterable[BrokerStatus]) -> str:
@@ -200,44 +234,6 @@ def unwatched_log_dirs(
     }
 
 
-def _phase(registered: Registered, latest: BrokerStatus, brokers: Sequence[BrokerStatus], process: ProcessStatus | None) -> Phase | None:
-    """The phase by the metadata log, and where that does not show it, by whether the process came up or the broker's own copy grows."""
-    if registered.phase:
-        return Phase(registered.phase)
-    if not registered.fenced:
-        return Phase.RUNNING
-    if registered.epoch < 0:  # its registration does not name it
-        return None
-    same = [(status.metadata_offset, each) for status in brokers for each in status.registered if _same(each, registered)]
-    phases = [(offset, each.phase) for offset, each in same if each.phase]
-    if phases:
-        return Phase(max(phases)[1])
-    if process is not None and process.state == ProcessState.UP and process.since_ms >= 0:
-        return Phase.STARTING
-    own = next((status.metadata_offset for status in brokers if status.broker == registered.broker), -1)
-    return Phase.STARTING if own >= latest.metadata_offset - CURRENT_OFFSETS else Phase.DOWN
-
-
-def _was_stopped(registered: Registered, brokers: Iterable[BrokerStatus], *, away: bool) -> bool:
-    """Whether the broker's own disk shows that its process ran when it was fenced, or was shut down cleanly.
-
-    Args:
-        away: the metadata log has not fenced it since it served, or it has not served: then a clean end alone counts.
-    """
-    own = [(status, each) for status in brokers if status.broker == registered.broker for each in status.registered]
-    same = [(status, each) for status, each in own if (each.broker, each.epoch) == (registered.broker, registered.epoch)]
-    return any(status.clean or (each.fenced and not away) for status, each in same)
-
-
-def _same(each: Registered, other: Registered) -> bool:
-    """Whether both are about the same registration, and it is fenced."""
-    return (each.broker, each.epoch, each.fenced) == (other.broker, other.epoch, True)
-
-
-_Report = TypeVar("_Report", LogDirStatus, ScrubStatus)
-_Packed = TypeVar("_Packed", bound=PackedMessage)
-
-
 def each_broker(statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
     """The status with the most advanced copy of the metadata log, with what any agent has found out about the broker's files."""
     by_broker: dict[int, BrokerStatus] = {}
@@ -251,14 +247,27 @@ def each_broker(statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
     return list(by_broker.values())
 
 
+def process_by_all(reports: Iterable[ProcessStatus | None]) -> ProcessStatus | None:
+    """What agents have found out together that have asked the same or different log dirs of a broker; None if none of them asks.
+
+    It is up if any of them sees that. That it is away needs all of them.
+    """
+    known = [each for each in reports if each is not None]
+    up = max((each for each in known if each.state == ProcessState.UP), key=lambda each: each.before, default=None)
+    if up is not None or not known:
+        return up
+    free = sorted({name for each in known for name in each.free})
+    unknown = next((each for each in known if each.state not in AWAY), None)
+    if unknown is not None:
+        return replace(unknown, free=free)
+    ended = [each for each in known if each.state == ProcessState.ENDED]
+    latest = max(ended or known, key=lambda each: each.last_ms)
+    return replace(latest, free=free)
+
+
 def each_log_dir(statuses: Iterable[LogDirStatus]) -> list[LogDirStatus]:
     """That of an agent that can read the log dir, with the latest checkpoint."""
     return _best_of_each(statuses, lambda status: (status.up, status.checkpoint_ms))
-
-
-def each_scrub(scrubs: Iterable[ScrubStatus]) -> list[ScrubStatus]:
-    """That which has found most, with the latest pass."""
-    return _best_of_each(scrubs, lambda scrub: (scrub.corrupt, scrub.unreadable, scrub.ended_ms))
 
 
 def _best_of_each(reports: Iterable[_Report], rank: Callable[[_Report], tuple[int, ...]]) -> list[_Report]:
@@ -270,27 +279,12 @@ def _best_of_each(reports: Iterable[_Report], rank: Callable[[_Report], tuple[in
     return list(by_log_dir.values())
 
 
-# --- all partitions of the cluster, counted by topic, from the newest copy of the metadata log among agents that are up. These series do
-# not count towards the series limit, and no granularity leaves them out, because alerts that page people depend on them. Topics and groups
-# that are not wanted are left out.
+def each_scrub(scrubs: Iterable[ScrubStatus]) -> list[ScrubStatus]:
+    """That which has found most, with the latest pass."""
+    return _best_of_each(scrubs, lambda scrub: (scrub.corrupt, scrub.unreadable, scrub.ended_ms))
 
 
-log = logging.getLogger(__name__)
-
-EXAMPLES = 5
-"""The most partitions of a topic that are exported for each problem."""
-
-MOST_AFFECTED = 1_000
-"""The most partitions that are exported in all, the offline ones first."""
-
-_COUNTED = {
-    replica_metrics.TOPIC_OFFLINE: "offline",
-    replica_metrics.TOPIC_UNDER_MIN_ISR: "under_min_isr",
-    replica_metrics.TOPIC_UNDER_REPLICATED: "under_replicated",
-}
-
-
-def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: Callable[[int], int] = lambda _: 1) -> "Iterator[Samples]":
+def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: Callable[[int], int] = lambda _: 1) -> Iterator[Samples]:
     """One family per metric; none if no copy can be read.
 
     Args:
@@ -329,6 +323,20 @@ def judged_counts(packed: str, min_isr: int) -> PartitionCounts | None:
     return replace(counts, topics=topics, affected=affected)
 
 
+@lru_cache(maxsize=4)
+def _unpacked(packed: str) -> PartitionCounts | None:
+    """The counts; None if there are none, or if they are not understood."""
+    return _understood(PartitionCounts, packed, "counts of partitions")
+
+
+def _understood(kind: type[_Packed], packed: str, what: str) -> _Packed | None:
+    try:
+        return kind.unpack(packed) if packed else None
+    except AgentError as error:
+        log.error("%s are not understood: is the agent of another version?", what, extra={"error": str(error)})
+        return None
+
+
 def _is_under(sizes: str, min_isr: int) -> bool:
     in_sync, _, replicas = sizes.partition("/")
     return int(in_sync) < (min(min_isr, int(replicas)) if replicas else min_isr)
@@ -339,6 +347,24 @@ def _worse(partition: AffectedPartition, min_isr: int, in_sync: Mapping[str, int
     alike = [sizes for sizes in in_sync if sizes.startswith(f"{len(partition.in_sync)}/")]
     under = partition.problem == "under_replicated" and any(_is_under(sizes, min_isr) for sizes in alike)
     return replace(partition, problem="under_min_isr") if under else partition
+
+
+def _labels(partition: AffectedPartition) -> list[str]:
+    brokers = (",".join(map(str, some)) for some in (partition.in_sync, partition.out_of_sync, partition.electable))
+    return [partition.topic, str(partition.partition), partition.problem, str(partition.leader), *brokers]
+
+
+def _examples(affected: Iterable[AffectedPartition], export: Export) -> Iterator[AffectedPartition]:
+    """A few partitions of each topic and problem, those in the order of the list."""
+    left: dict[tuple[str, str], int] = {}
+    named = 0
+    for each in affected:
+        if export.has_topic(each.topic):
+            most = min(left.setdefault((each.topic, each.problem), EXAMPLES), MOST_AFFECTED - named)
+            for number in each.partitions[:most]:
+                left[each.topic, each.problem] -= 1
+                named += 1
+                yield replace(each, partition=number)
 
 
 def reassignments(newest: BrokerStatus | None) -> list[Reassignment]:
@@ -360,38 +386,6 @@ def topic_ids(newest: BrokerStatus | None) -> dict[str, str] | None:
 
 
 @lru_cache(maxsize=4)
-def _unpacked(packed: str) -> PartitionCounts | None:
-    """The counts; None if there are none, or if they are not understood."""
-    return _understood(PartitionCounts, packed, "counts of partitions")
-
-
-@lru_cache(maxsize=4)
 def admin_changes(packed: str) -> MetadataChanges | None:
     """What admins did; None if that is not known, or not understood."""
     return _understood(MetadataChanges, packed, "changes of the metadata log")
-
-
-def _understood(kind: type[_Packed], packed: str, what: str) -> _Packed | None:
-    try:
-        return kind.unpack(packed) if packed else None
-    except AgentError as error:
-        log.error("%s are not understood: is the agent of another version?", what, extra={"error": str(error)})
-        return None
-
-
-def _examples(affected: Iterable[AffectedPartition], export: Export) -> Iterator[AffectedPartition]:
-    """A few partitions of each topic and problem, those in the order of the list."""
-    left: dict[tuple[str, str], int] = {}
-    named = 0
-    for each in affected:
-        if export.has_topic(each.topic):
-            most = min(left.setdefault((each.topic, each.problem), EXAMPLES), MOST_AFFECTED - named)
-            for number in each.partitions[:most]:
-                left[each.topic, each.problem] -= 1
-                named += 1
-                yield replace(each, partition=number)
-
-
-def _labels(partition: AffectedPartition) -> list[str]:
-    brokers = (",".join(map(str, some)) for some in (partition.in_sync, partition.out_of_sync, partition.electable))
-    return [partition.topic, str(partition.partition), partition.problem, str(partition.leader), *brokers]

@@ -1,5 +1,7 @@
 """What is decided of logs: catalogs as columns, found by key for all logs at once, and which round of answers counts for an agent."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +18,21 @@ from streaming.rules.partition_values import LEADER_UNKNOWN
 
 NOWHERE = -1
 """The index of something that a catalog does not contain."""
+
+_OF_PARTITIONS = {
+    "leader": LEADER_UNKNOWN,
+    "leader_epoch": -1,
+    "leader_metadata_version": -1,
+    "replicas": -1,
+    "adding_replicas": -1,
+    "in_sync_replicas": -1,
+    "eligible_replicas": -1,
+}
+_OF_LOGS: Mapping[str, int | bytes] = {
+    **dict.fromkeys(("high_watermark", "cleaner_checkpoint", "recovery_point"), UNREADABLE),
+    **{"recovery_position": 0, "moving": 0, "epochs": b""},
+}
+_NOT_KNOWN: Mapping[str, int | bytes] = {**_OF_PARTITIONS, **_OF_LOGS}
 
 
 class Decisions:
@@ -42,11 +59,11 @@ class Decisions:
         self.moving = _longs(logs["moving"])
         self.epochs: NDArray[np.object_] = together(logs["epochs"]).to_numpy(zero_copy_only=False)
 
-    def is_same(self, other: "Decisions") -> bool:
+    def is_same(self, other: Decisions) -> bool:
         """Whether both have the same table objects, which means that nothing was sent between them. Contents are not compared."""
         return all(mine is its for mine, its in zip(self._catalog.tables, other._catalog.tables, strict=True))
 
-    def find(self, keys: "Keys") -> "FoundRows":
+    def find(self, keys: Keys) -> FoundRows:
         """The rows that belong to some logs."""
         of = (keys.topics, keys.partitions, keys.logs)
         topics, partitions, logs = (_found(wanted, known) for wanted, known in zip(of, self._keys, strict=True))
@@ -61,7 +78,7 @@ class Keys:
     partitions: pa.Array
     logs: pa.Array
 
-    def take(self, items: Longs) -> "Keys":
+    def take(self, items: Longs) -> Keys:
         """The keys of some of the logs."""
         some = pa.array(items)
         return Keys(topics=self.topics.take(some), partitions=self.partitions.take(some), logs=self.logs.take(some))
@@ -74,14 +91,6 @@ class FoundRows:
     topics: Longs
     partitions: Longs
     logs: Longs
-
-
-def keys_of(brokers: Longs, topics: list[str], topic_ids: list[str], partitions: Longs) -> Keys:
-    """The keys of some logs."""
-    columns = [pa.array(brokers), pa.array(topics, pa.string()), pa.array(partitions), pa.array(topic_ids, pa.string())]
-    rows = pa.Table.from_arrays(columns, names=KEY)
-    of_topics, of_partitions, of_logs = (spelled(rows, key_of(schema)) for schema in SCHEMAS)
-    return Keys(topics=of_topics, partitions=of_partitions, logs=of_logs)
 
 
 def _found(wanted: pa.Array, values: pa.Array) -> Longs:
@@ -98,23 +107,124 @@ def _lengths(column: Any) -> Longs:
     return _longs(pc.fill_null(pc.list_value_length(together(column)), -1))
 
 
-# --- what is decided of the logs on a page: their rows, joined by key with the catalog of each log's agent.
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a journal ended."""
+
+    journal: str
+    seq: int
 
 
-_OF_PARTITIONS = {
-    "leader": LEADER_UNKNOWN,
-    "leader_epoch": -1,
-    "leader_metadata_version": -1,
-    "replicas": -1,
-    "adding_replicas": -1,
-    "in_sync_replicas": -1,
-    "eligible_replicas": -1,
-}
-_OF_LOGS: Mapping[str, int | bytes] = {
-    **dict.fromkeys(("high_watermark", "cleaner_checkpoint", "recovery_point"), UNREADABLE),
-    **{"recovery_position": 0, "moving": 0, "epochs": b""},
-}
-_NOT_KNOWN: Mapping[str, int | bytes] = {**_OF_PARTITIONS, **_OF_LOGS}
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is decided by an agent's answer, and where its journal ended when it was asked; None if the answer counts at once.
+
+    Which round of answers counts for an agent: the last one whose journal end has been reached. An agent's answer belongs to the
+    position at which its journal ended then. It counts once all rows up to that position are processed.
+    """
+
+    decisions: Decisions
+    end: End | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The rounds of one agent: ``speaks`` is the one that counts, None before the first; the later ones wait for their end.
+
+    The first of the later rounds, ``waiting``, stays until its end is reached, however many follow. Of the others, only the last one is
+    kept, as ``latest``.
+    """
+
+    speaks: Decisions | None = None
+    waiting: Round | None = None
+    latest: Round | None = None
+    reached: End | None = None
+
+    def updated(self, round_: Round) -> Rounds:
+        """The rounds after another answer of the agent."""
+        if self.waiting is None or self._is_of_another_journal(self.waiting, round_):
+            return replace(self, waiting=round_, latest=None)._moved()
+        return replace(self, latest=round_)
+
+    def arrived(self, end: End) -> Rounds:
+        """The rounds after all rows up to ``end`` have been processed."""
+        before = self.reached
+        if before is not None and before.journal == end.journal and before.seq >= end.seq:
+            return self
+        return replace(self, reached=end)._moved()
+
+    @property
+    def ahead(self) -> tuple[Decisions, ...]:
+        """The decisions that will count when more rows have been processed, and differ from those that count now."""
+        waiting = [each.decisions for each in (self.waiting, self.latest) if each is not None]
+        return tuple(each for each in waiting if self.speaks is None or not each.is_same(self.speaks))
+
+    @staticmethod
+    def _is_of_another_journal(waiting: Round, later: Round) -> bool:
+        """Whether ``waiting`` is for an earlier journal: it would wait for ever, because that journal is gone."""
+        return waiting.end is not None and later.end is not None and waiting.end.journal != later.end.journal
+
+    def _moved(self) -> Rounds:
+        if self.waiting is None or not self._is_reached(self.waiting):
+            return self
+        return replace(self, speaks=self.waiting.decisions, waiting=self.latest, latest=None)._moved()
+
+    def _is_reached(self, round_: Round) -> bool:
+        end, reached = round_.end, self.reached
+        return end is None or (reached is not None and reached.journal == end.journal and reached.seq >= end.seq)
+
+
+def keys_of(brokers: Longs, topics: list[str], topic_ids: list[str], partitions: Longs) -> Keys:
+    """The keys of some logs."""
+    columns = [pa.array(brokers), pa.array(topics, pa.string()), pa.array(partitions), pa.array(topic_ids, pa.string())]
+    rows = pa.Table.from_arrays(columns, names=KEY)
+    of_topics, of_partitions, of_logs = (spelled(rows, key_of(schema)) for schema in SCHEMAS)
+    return Keys(topics=of_topics, partitions=of_partitions, logs=of_logs)
+
+
+def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decided:
+    """What is decided of some logs.
+
+    What is decided of the logs on a page: their rows, joined by key with the catalog of each log's agent.
+
+    Args:
+        agents: the number of each log's agent.
+        decisions_of: the decisions that count now, by the number of their agent.
+    """
+    columns: dict[str, NDArray[Any]] = {
+        name: np.full(len(agents), value, np.int64 if isinstance(value, int) else np.object_) for name, value in _NOT_KNOWN.items()
+    }
+    heard, isr, configs = np.zeros(len(agents), np.bool_), np.full(len(agents), NOWHERE), np.full(len(agents), NOWHERE)
+    members: list[pa.ListArray] = [pa.array([], pa.list_(pa.int32()))]
+    eligible, assigned = [*members], [*members]
+    texts: list[str] = []
+    for agent, decisions in decisions_of.items():
+        items = np.flatnonzero(agents == agent)
+        rows = decisions.find(keys.take(items))
+        known, there = rows.partitions != NOWHERE, rows.logs != NOWHERE
+        for name in _OF_PARTITIONS:
+            columns[name][items[known]] = getattr(decisions, name)[rows.partitions[known]]
+        for name in _OF_LOGS:
+            columns[name][items[there]] = getattr(decisions, name)[rows.logs[there]]
+        heard[items] = there
+        isr[items[known]] = rows.partitions[known] + sum(map(len, members))
+        limited = rows.topics != NOWHERE
+        configs[items[limited]] = rows.topics[limited] + len(texts)
+        members.append(decisions.isr)
+        eligible.append(decisions.eligible)
+        assigned.append(decisions.assigned)
+        texts += decisions.configs
+    isr[columns["in_sync_replicas"] < 0] = NOWHERE
+    return Decided(
+        **columns,
+        heard=heard,
+        members=pa.concat_arrays(members),
+        eligible=pa.concat_arrays(eligible),
+        assigned=pa.concat_arrays(assigned),
+        isr=isr,
+        texts=tuple(texts),
+        configs=configs,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -172,7 +282,7 @@ class Decided:
         """The brokers of all replicas in the same form, in their order: the first of a partition is its preferred leader."""
         return _flat(self.assigned.take(pa.array(self.isr[items])))
 
-    def take(self, items: Longs) -> "Decided":
+    def take(self, items: Longs) -> Decided:
         """What is decided of some of the logs."""
         columns = {name: getattr(self, name)[items] for name in _NOT_KNOWN}
         return Decided(
@@ -185,49 +295,6 @@ class Decided:
             texts=self.texts,
             configs=self.configs[items],
         )
-
-
-def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decided:
-    """What is decided of some logs.
-
-    Args:
-        agents: the number of each log's agent.
-        decisions_of: the decisions that count now, by the number of their agent.
-    """
-    columns: dict[str, NDArray[Any]] = {
-        name: np.full(len(agents), value, np.int64 if isinstance(value, int) else np.object_) for name, value in _NOT_KNOWN.items()
-    }
-    heard, isr, configs = np.zeros(len(agents), np.bool_), np.full(len(agents), NOWHERE), np.full(len(agents), NOWHERE)
-    members: list[pa.ListArray] = [pa.array([], pa.list_(pa.int32()))]
-    eligible, assigned = [*members], [*members]
-    texts: list[str] = []
-    for agent, decisions in decisions_of.items():
-        items = np.flatnonzero(agents == agent)
-        rows = decisions.find(keys.take(items))
-        known, there = rows.partitions != NOWHERE, rows.logs != NOWHERE
-        for name in _OF_PARTITIONS:
-            columns[name][items[known]] = getattr(decisions, name)[rows.partitions[known]]
-        for name in _OF_LOGS:
-            columns[name][items[there]] = getattr(decisions, name)[rows.logs[there]]
-        heard[items] = there
-        isr[items[known]] = rows.partitions[known] + sum(map(len, members))
-        limited = rows.topics != NOWHERE
-        configs[items[limited]] = rows.topics[limited] + len(texts)
-        members.append(decisions.isr)
-        eligible.append(decisions.eligible)
-        assigned.append(decisions.assigned)
-        texts += decisions.configs
-    isr[columns["in_sync_replicas"] < 0] = NOWHERE
-    return Decided(
-        **columns,
-        heard=heard,
-        members=pa.concat_arrays(members),
-        eligible=pa.concat_arrays(eligible),
-        assigned=pa.concat_arrays(assigned),
-        isr=isr,
-        texts=tuple(texts),
-        configs=configs,
-    )
 
 
 def _flat(lists: pa.ListArray) -> tuple[Longs, Longs]:
@@ -244,70 +311,3 @@ def best_of_each(group: Longs, count: int, wanted: Flags, keys: Sequence[Longs |
     best = np.full(count, NOWHERE, np.int64)
     best[group[order[ends]]] = order[ends]
     return best
-
-
-# --- which round of answers counts for an agent: the last one whose journal end has been reached. An agent's answer belongs to the position
-# at which its journal ended then. It counts once all rows up to that position are processed.
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Where a journal ended."""
-
-    journal: str
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What is decided by an agent's answer, and where its journal ended when it was asked; None if the answer counts at once."""
-
-    decisions: Decisions
-    end: End | None
-
-
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """The rounds of one agent: ``speaks`` is the one that counts, None before the first; the later ones wait for their end.
-
-    The first of the later rounds, ``waiting``, stays until its end is reached, however many follow. Of the others, only the last one is
-    kept, as ``latest``.
-    """
-
-    speaks: Decisions | None = None
-    waiting: Round | None = None
-    latest: Round | None = None
-    reached: End | None = None
-
-    def updated(self, round_: Round) -> "Rounds":
-        """The rounds after another answer of the agent."""
-        if self.waiting is None or self._is_of_another_journal(self.waiting, round_):
-            return replace(self, waiting=round_, latest=None)._moved()
-        return replace(self, latest=round_)
-
-    def arrived(self, end: End) -> "Rounds":
-        """The rounds after all rows up to ``end`` have been processed."""
-        before = self.reached
-        if before is not None and before.journal == end.journal and before.seq >= end.seq:
-            return self
-        return replace(self, reached=end)._moved()
-
-    @property
-    def ahead(self) -> tuple[Decisions, ...]:
-        """The decisions that will count when more rows have been processed, and differ from those that count now."""
-        waiting = [each.decisions for each in (self.waiting, self.latest) if each is not None]
-        return tuple(each for each in waiting if self.speaks is None or not each.is_same(self.speaks))
-
-    @staticmethod
-    def _is_of_another_journal(waiting: Round, later: Round) -> bool:
-        """Whether ``waiting`` is for an earlier journal: it would wait for ever, because that journal is gone."""
-        return waiting.end is not None and later.end is not None and waiting.end.journal != later.end.journal
-
-    def _moved(self) -> "Rounds":
-        if self.waiting is None or not self._is_reached(self.waiting):
-            return self
-        return replace(self, speaks=self.waiting.decisions, waiting=self.latest, latest=None)._moved()
-
-    def _is_reached(self, round_: Round) -> bool:
-        end, reached = round_.end, self.reached
-        return end is None or (reached is not None and reached.journal == end.journal and reached.seq >= end.seq)

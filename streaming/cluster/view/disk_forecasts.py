@@ -1,5 +1,7 @@
 """How the disks of brokers fill: when log dirs are full, as it was reckoned last, and what takes space besides logs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
@@ -17,29 +19,6 @@ SOON_MS = 1_800_000
 
 ByDir = Mapping[tuple[int, str], float]
 """Unix seconds by broker and path."""
-
-
-class FullTimes:
-    """When log dirs will be full: keeps the last forecast, and makes another one when it is too old. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._made_ms: int | None = None
-        self._found: ByDir = {}
-
-    def of(self, make: Callable[[], ByDir], now_ms: int, *, filling: bool = False) -> ByDir:
-        """The forecast of the last minute, made now if there is none. One is made also when the clock was set back.
-
-        Args:
-            filling: free bytes fall fast, or have just ceased to.
-        """
-        with self._lock:
-            soon = any(1000 * each < now_ms + SOON_MS for each in self._found.values())  # what was foretold comes, or it was averted
-            again_ms = FILLING_MS if filling or soon else AGAIN_MS
-            if self._made_ms is None or not self._made_ms <= now_ms < self._made_ms + again_ms:
-                self._found, self._made_ms = make(), now_ms
-            return self._found
-
 
 LEAST_MS, MOST_MS = 3_600_000, 86_400_000
 """It has grown for so long, at least, before a forecast goes by it: a package that is installed is no growth. A day is remembered."""
@@ -86,7 +65,7 @@ class DiskHistory:
             return -1
         return max(0, round((others - seen[0][1]) * MOST_MS / (now_ms - seen[0][0])))
 
-    def look(self, found: Mapping[int, "Space"], now_ms: int) -> bool:
+    def look(self, found: Mapping[int, Space], now_ms: int) -> bool:
         """Remember what devices have. Whether one of them fills fast, or did at the last look."""
         with self._lock:
             before = self._filling
@@ -94,7 +73,7 @@ class DiskHistory:
             self._filling = any(readings[-1].free <= LASTS * each.pace * each.over_ms for readings in seen for each in _falls(readings))
             return before or self._filling
 
-    def _seen_free(self, device: int, space: "Space", now_ms: int) -> "_Readings":
+    def _seen_free(self, device: int, space: Space, now_ms: int) -> _Readings:
         """What was free, up to now, without what was before bytes were freed: a pace is that of free bytes that fall."""
         seen = [each for each in self._free.get(device, []) if now_ms - PACES_MS[-1] - _READ_MS <= each.at_ms <= now_ms]
         if seen and space.free - seen[-1].free > _FREED * space.capacity:
@@ -104,12 +83,13 @@ class DiskHistory:
         return [*seen, now]
 
 
-class Space(NamedTuple):
-    """Bytes of a file system. ``lacks``: what replicas there that are out of sync have still to copy."""
-
+class _Reading(NamedTuple):
+    at_ms: int
     free: int
-    capacity: int
-    lacks: int = 0
+    lacks: int
+
+
+_Readings = Sequence[_Reading]
 
 
 def space_of(dirs: Iterable[tuple[int, int, int, int]]) -> dict[int, Space]:
@@ -120,13 +100,12 @@ def space_of(dirs: Iterable[tuple[int, int, int, int]]) -> dict[int, Space]:
     return found
 
 
-class _Reading(NamedTuple):
-    at_ms: int
+class Space(NamedTuple):
+    """Bytes of a file system. ``lacks``: what replicas there that are out of sync have still to copy."""
+
     free: int
-    lacks: int
-
-
-_Readings = Sequence[_Reading]
+    capacity: int
+    lacks: int = 0
 
 
 def _falls(seen: _Readings) -> Iterator[Fall]:
@@ -147,3 +126,25 @@ def _falls(seen: _Readings) -> Iterator[Fall]:
             return
         if now.free <= pace * MAY_LAST * took_ms:
             yield Fall(pace, took_ms)
+
+
+class FullTimes:
+    """When log dirs will be full: keeps the last forecast, and makes another one when it is too old. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._made_ms: int | None = None
+        self._found: ByDir = {}
+
+    def of(self, make: Callable[[], ByDir], now_ms: int, *, filling: bool = False) -> ByDir:
+        """The forecast of the last minute, made now if there is none. One is made also when the clock was set back.
+
+        Args:
+            filling: free bytes fall fast, or have just ceased to.
+        """
+        with self._lock:
+            soon = any(1000 * each < now_ms + SOON_MS for each in self._found.values())  # what was foretold comes, or it was averted
+            again_ms = FILLING_MS if filling or soon else AGAIN_MS
+            if self._made_ms is None or not self._made_ms <= now_ms < self._made_ms + again_ms:
+                self._found, self._made_ms = make(), now_ms
+            return self._found

@@ -28,20 +28,6 @@ _KINDS = {
 """The kinds that agents tell apart, by their names in `LogDirStatus`."""
 
 
-def full_times(disk: DiskContents) -> Iterator[tuple[tuple[int, str], float]]:
-    """Unix seconds by broker and path; without log dirs of which it is not known, or that are not full within a year."""
-    reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
-    for number, each in enumerate(disk.dirs):
-        found = reckoning.full(number)
-        if found is not None and found.at_ms != NEVER:
-            yield (each.broker, each.log_dir), found.at_ms / 1000
-
-
-def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int, history: DiskHistory | None = None) -> dict[tuple[int, str], float]:
-    """`full_times` of the log dirs of some agents."""
-    return dict(full_times(disk_found(view, agents, now_ms, history)))
-
-
 def full_now(table: Table, view: View, agents: Sequence[AgentStatus], now_ms: int) -> ByDir:
     """`full_by_dir` of a job, which looks at free bytes each time, and at all logs once a minute, or more often while a disk fills fast."""
     history = table.disk_history
@@ -50,6 +36,41 @@ def full_now(table: Table, view: View, agents: Sequence[AgentStatus], now_ms: in
     found = space_of((_device(*each), each[1].free, each[1].capacity, lacks.get((each[1].broker, each[1].log_dir), 0)) for each in dirs)
     filling = history is not None and history.look(found, now_ms)
     return table.full_times.of(lambda: full_by_dir(view, agents, now_ms, history), now_ms, filling=filling)
+
+
+def _lacks(observed: Observed) -> dict[tuple[int, str], int]:
+    """The bytes that replicas out of sync have still to copy, by broker and log dir, by the mean size of an offset of their leaders."""
+    columns, replicas = observed.columns, observed.replica_offsets
+    behind = np.flatnonzero((replicas["in_sync"] == 0) & (replicas["in_sync_replicas"] >= 0) & (replicas["replica_lag_offsets"] > 0))
+    if not len(behind):
+        return {}
+    leading = np.flatnonzero(observed.roles.leads)
+    leader_of = np.full(int(columns["replicas_of"].max()) + 1, -1, np.int64)
+    leader_of[columns["replicas_of"][leading]] = leading
+    leader = leader_of[columns["replicas_of"][behind]]
+    offsets = columns["log_end_offset"][leader] - np.maximum(columns["log_start_offset"][leader], 0)
+    share = np.minimum(replicas["replica_lag_offsets"][behind] / np.maximum(offsets, 1), 1.0)
+    lacking = np.where(leader >= 0, np.maximum(replicas["size_bytes"][leader], 0) * share, 0.0)
+    by_dir = np.bincount(columns["log_dir"][behind], lacking, minlength=len(observed.log_dirs))
+    return {place: round(size) for place, size in zip(observed.log_dirs, by_dir.tolist(), strict=True) if size}
+
+
+def _device(agent: AgentStatus, status: LogDirStatus) -> int:
+    return hash((agent.name, status.device if status.device >= 0 else status.log_dir))
+
+
+def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int, history: DiskHistory | None = None) -> dict[tuple[int, str], float]:
+    """`full_times` of the log dirs of some agents."""
+    return dict(full_times(disk_found(view, agents, now_ms, history)))
+
+
+def full_times(disk: DiskContents) -> Iterator[tuple[tuple[int, str], float]]:
+    """Unix seconds by broker and path; without log dirs of which it is not known, or that are not full within a year."""
+    reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
+    for number, each in enumerate(disk.dirs):
+        found = reckoning.full(number)
+        if found is not None and found.at_ms != NEVER:
+            yield (each.broker, each.log_dir), found.at_ms / 1000
 
 
 def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int, history: DiskHistory | None = None) -> DiskContents:
@@ -97,42 +118,6 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int, history: 
     )
 
 
-def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> LogsThere:
-    retention, columns = view.retention, view.observed.columns
-    items = retention.items[retention.listed.items]
-    known = np.flatnonzero(place_of[items] >= 0)
-    limits = [limit for item in retention.listed.items[known].tolist() if (limit := retention.limits[item]) is not None]
-    decided = view.observed.decided.take(items[known])
-    return LogsThere(
-        items=place_of[items[known]],
-        logs=retention.listed.logs.take(known),
-        limits=limits,
-        first_ms=retention.listed.logs.oldest_record[known],
-        active_first_ms=columns["active_first_timestamp"][items[known]],
-        watched=retention.watched[known],
-        points=RecoveryPoints(offset=decided.recovery_point, position=decided.recovery_position),
-        assigned=decided.all_replicas,
-        away=retention.columns["away"][retention.listed.items[known]],
-    )
-
-
-def _lacks(observed: Observed) -> dict[tuple[int, str], int]:
-    """The bytes that replicas out of sync have still to copy, by broker and log dir, by the mean size of an offset of their leaders."""
-    columns, replicas = observed.columns, observed.replica_offsets
-    behind = np.flatnonzero((replicas["in_sync"] == 0) & (replicas["in_sync_replicas"] >= 0) & (replicas["replica_lag_offsets"] > 0))
-    if not len(behind):
-        return {}
-    leading = np.flatnonzero(observed.roles.leads)
-    leader_of = np.full(int(columns["replicas_of"].max()) + 1, -1, np.int64)
-    leader_of[columns["replicas_of"][leading]] = leading
-    leader = leader_of[columns["replicas_of"][behind]]
-    offsets = columns["log_end_offset"][leader] - np.maximum(columns["log_start_offset"][leader], 0)
-    share = np.minimum(replicas["replica_lag_offsets"][behind] / np.maximum(offsets, 1), 1.0)
-    lacking = np.where(leader >= 0, np.maximum(replicas["size_bytes"][leader], 0) * share, 0.0)
-    by_dir = np.bincount(columns["log_dir"][behind], lacking, minlength=len(observed.log_dirs))
-    return {place: round(size) for place, size in zip(observed.log_dirs, by_dir.tolist(), strict=True) if size}
-
-
 def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: bool, lacks: int) -> DirFacts:
     up = agent.up and status.up
     kinds = {DiskFileKind.SEGMENT.word: (held, held)} | {kind.word: (max(0, getattr(status, name)), -1) for name, kind in _KINDS.items()}
@@ -165,5 +150,20 @@ def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: b
     )
 
 
-def _device(agent: AgentStatus, status: LogDirStatus) -> int:
-    return hash((agent.name, status.device if status.device >= 0 else status.log_dir))
+def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> LogsThere:
+    retention, columns = view.retention, view.observed.columns
+    items = retention.items[retention.listed.items]
+    known = np.flatnonzero(place_of[items] >= 0)
+    limits = [limit for item in retention.listed.items[known].tolist() if (limit := retention.limits[item]) is not None]
+    decided = view.observed.decided.take(items[known])
+    return LogsThere(
+        items=place_of[items[known]],
+        logs=retention.listed.logs.take(known),
+        limits=limits,
+        first_ms=retention.listed.logs.oldest_record[known],
+        active_first_ms=columns["active_first_timestamp"][items[known]],
+        watched=retention.watched[known],
+        points=RecoveryPoints(offset=decided.recovery_point, position=decided.recovery_position),
+        assigned=decided.all_replicas,
+        away=retention.columns["away"][retention.listed.items[known]],
+    )

@@ -3,6 +3,8 @@
 These series do not count towards the series limit, because people are woken up for them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,19 +17,6 @@ from streaming.common.definitions import replica_metrics
 
 MOST_PARTITIONS = 1_000
 """At most so many partitions are exported, those with the latest elections."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elected:
-    """A partition with unclean elections: how many, the time of the last and who was in sync before it, what was lost; -1 not known."""
-
-    topic: str
-    partition: int
-    elections: int
-    last_ms: int
-    last_in_sync: int
-    upper: int
-    acknowledged: int
 
 
 def elected(columns: Columns, names: list[str], exported: Flags) -> tuple[Elected, ...]:
@@ -43,6 +32,19 @@ def elected(columns: Columns, names: list[str], exported: Flags) -> tuple[Electe
         found.setdefault((names[columns["topic"][item]], int(columns["partition"][item])), []).append(item)
     partitions = (_together(topic, partition, columns.select(np.array(items))) for (topic, partition), items in found.items())
     return tuple(sorted(partitions, key=lambda each: (-each.last_ms, each.topic, each.partition)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elected:
+    """A partition with unclean elections: how many, the time of the last and who was in sync before it, what was lost; -1 not known."""
+
+    topic: str
+    partition: int
+    elections: int
+    last_ms: int
+    last_in_sync: int
+    upper: int
+    acknowledged: int
 
 
 def _together(topic: str, partition: int, logs: Columns) -> Elected:

@@ -1,5 +1,7 @@
 """The exported logs, one per partition, with everything that is computed from their values: offsets, transactions, retention."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -27,6 +29,40 @@ OLD_METADATA_MS = 60_000
 does not show who leads or is in sync by now."""
 
 
+def export(observed: Observed, all_kept: RetentionResults, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
+    """Choose the logs that are exported, and judge their transactions."""
+    there, roles = observed.columns, observed.roles
+    wanted = snapshot.topic_exported[there["topic"]]
+    items = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
+    items = items[_page_order(there.select(items), rank)]
+    columns = there.select(items)
+    led = {"leader": np.where(roles.leader == LEADER_UNKNOWN, ABSENT, roles.leads)[items], "leader_epoch": roles.leader_epoch[items]}
+    names, carried = [observed.names[item] for item in items.tolist()], [observed.carried[item] for item in items.tolist()]
+    replica_offsets = {name: column[items] for name, column in observed.replica_offsets.items()}
+    names_of = [f"{name}-{partition}" for name, partition in zip(names, columns["partition"].tolist(), strict=True)]
+    judged = snapshot.context.transactions.judge(
+        carried,
+        names_of,
+        observed.coordinators,
+        snapshot.now_ms,
+        read_ms=observed.read_ms[items],
+        lag=replica_offsets["unread_offsets"],
+    )
+    kept_rows = np.searchsorted(all_kept.items, items)  # every exported log is among them
+    kept = {name: column[kept_rows] for name, column in all_kept.columns.items()}
+    return Logs(
+        items=items,
+        labels=_labels(columns, topic_labels),
+        columns=columns,
+        derived=led | replica_offsets | judged.columns | kept,
+        topic_ids=[snapshot.topic_ids[slot] for slot in columns["slot"].tolist()],
+        limits=[all_kept.limits[place] for place in kept_rows.tolist()],
+        late=_with_groups(judged.late, columns, names, snapshot),
+        late_omitted=judged.omitted,
+        open=judged.open,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:
     """All observed replicas."""
@@ -42,6 +78,18 @@ class Observed:
     read_ms: Longs  # up to when each was processed; -1 if that is not known or long ago, or if another replica counts
     unreadable: Flags  # whether it cannot be read now
     log_dirs: list[tuple[int, str]]  # (broker, path), by the number in ``columns["log_dir"]``
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RetentionResults:
+    """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`."""
+
+    items: Longs
+    columns: ReplicaOffsets
+    limits: list[Limits | None]
+    listed: Listed  # their segments; its items are indexes in ``items``
+    watched: Rates  # the bytes a second by which each of these grows now, `ABSENT` where that was not measured
+    unseen: Flags  # which has a limit of bytes, and an agent that is silent: its growth is not seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,12 +128,41 @@ class Logs:
         return int(self["unread_offsets"][late.log]) if last_stable >= 0 and first <= last_stable else -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Followers:
-    """Replicas that do not lead and are behind the leader, and by how many offsets."""
+def _page_order(logs: Columns, rank: Longs) -> Longs:
+    """The order by broker and topic, then partition; of two logs with the same labels only one is in it, because no series may come twice.
 
-    labels: pa.LargeStringArray
-    lag: Longs
+    There are two for a moment if a topic was deleted and created again, and the removal of the old log is still on its way. The log that
+    grew last is the new one.
+    """
+    place = rank[logs["topic"]]
+    order = np.lexsort((-logs["last_append_ms"], logs["partition"], place))
+    place, partition = place[order], logs["partition"][order]
+    again = (place[1:] == place[:-1]) & (partition[1:] == partition[:-1])
+    return order[np.concatenate(([True], ~again))] if len(order) else order
+
+
+def _labels(logs: Columns, topic_labels: pa.LargeStringArray) -> pa.LargeStringArray:
+    numbers = pc.cast(pa.array(logs["partition"]), TEXT)
+    topics = topic_labels.take(pa.array(logs["topic"]))
+    return pc.binary_join_element_wise(topics, text(',partition="'), numbers, text('"'), text(""))
+
+
+def _with_groups(late: tuple[Late, ...], logs: Columns, names: list[str], snapshot: Snapshot) -> tuple[Late, ...]:
+    """The transactions; those that hang in `__consumer_offsets` with the groups that wait for them, as far as agents have sent these."""
+    subjects = {
+        each: HangingTransaction(
+            broker=int(logs["broker"][each.log]),
+            topic=OFFSETS_TOPIC,
+            partition=int(logs["partition"][each.log]),
+            topic_id=snapshot.topic_ids[int(logs["slot"][each.log])],
+            producer_id=each.producer_id,
+            first_offset=each.first_offset,
+        )
+        for each in late
+        if each.verdict == TransactionVerdict.HANGING.label and names[each.log] == OFFSETS_TOPIC
+    }
+    known = snapshot.context.waiting.of(subjects.values())
+    return tuple(replace(each, groups=known[subjects[each]]) if subjects.get(each) in known else each for each in late)
 
 
 def observe(there: Columns, snapshot: Snapshot) -> Observed:
@@ -137,14 +214,26 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     )
 
 
-def _all_complete_here(there: Columns, replica_offsets: ReplicaOffsets, silent: Flags) -> Flags:
-    """Logs of partitions whose complete replicas are all read: no other replica can have gone on without them."""
-    heard = np.flatnonzero((replica_offsets["complete"] > 0) & ~silent)
-    count = int(there["replicas_of"].max()) + 1 if len(there) else 0
-    # a broker that occurs twice, for example by a copy of its disk, is one replica
-    here = np.bincount(np.unique(there["replicas_of"][heard] << 32 | there["broker"][heard]) >> 32, minlength=count)
-    all_here: Flags = (replica_offsets["complete_replicas"] > 0) & (here[there["replicas_of"]] >= replica_offsets["complete_replicas"])
-    return all_here
+def _roles(there: Columns, decided: Decided, silent: Flags, fenced: frozenset[int]) -> Roles:
+    return assign_roles(
+        ReplicaColumns(
+            partition=there["replicas_of"],
+            broker=there["broker"],
+            leader=_leaders(decided.leader, fenced),
+            leader_epoch=decided.leader_epoch,
+            log_epoch=there["log_epoch"],
+            end_offset=there["log_end_offset"],
+            silent=silent,
+        )
+    )
+
+
+def _leaders(leaders: Longs, fenced: frozenset[int]) -> Longs:
+    """The leaders without fenced brokers, which lead nothing (`ReplicationControlManager.handleBrokerFenced`).
+
+    If no other broker has a replica, only the metadata of the broker that is down names the leader, and it does not contain its end.
+    """
+    return np.where(np.isin(leaders, list(fenced)), NO_LEADER, leaders)
 
 
 def _decided(there: Columns, names: list[str], snapshot: Snapshot) -> Iterator[Decided]:
@@ -171,18 +260,10 @@ def _left_over(there: Columns, names: list[str], snapshot: Snapshot) -> Flags:
     return found
 
 
-def _roles(there: Columns, decided: Decided, silent: Flags, fenced: frozenset[int]) -> Roles:
-    return assign_roles(
-        ReplicaColumns(
-            partition=there["replicas_of"],
-            broker=there["broker"],
-            leader=_leaders(decided.leader, fenced),
-            leader_epoch=decided.leader_epoch,
-            log_epoch=there["log_epoch"],
-            end_offset=there["log_end_offset"],
-            silent=silent,
-        )
-    )
+def _unheard(there: Columns, roles: Roles) -> Flags:
+    """Logs whose first backlog is still being read, and whose leader no agent has reported yet: 0 would mean that there is none."""
+    unheard: Flags = (there["settled"] == 0) & (roles.leader_epoch < 0)
+    return unheard
 
 
 def _read_ms(there: Columns, snapshot: Snapshot) -> Longs:
@@ -198,30 +279,14 @@ def _unreadable(there: Columns, snapshot: Snapshot) -> Flags:
     return unread
 
 
-def _unheard(there: Columns, roles: Roles) -> Flags:
-    """Logs whose first backlog is still being read, and whose leader no agent has reported yet: 0 would mean that there is none."""
-    unheard: Flags = (there["settled"] == 0) & (roles.leader_epoch < 0)
-    return unheard
-
-
-def _leaders(leaders: Longs, fenced: frozenset[int]) -> Longs:
-    """The leaders without fenced brokers, which lead nothing (`ReplicationControlManager.handleBrokerFenced`).
-
-    If no other broker has a replica, only the metadata of the broker that is down names the leader, and it does not contain its end.
-    """
-    return np.where(np.isin(leaders, list(fenced)), NO_LEADER, leaders)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RetentionResults:
-    """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`."""
-
-    items: Longs
-    columns: ReplicaOffsets
-    limits: list[Limits | None]
-    listed: Listed  # their segments; its items are indexes in ``items``
-    watched: Rates  # the bytes a second by which each of these grows now, `ABSENT` where that was not measured
-    unseen: Flags  # which has a limit of bytes, and an agent that is silent: its growth is not seen
+def _all_complete_here(there: Columns, replica_offsets: ReplicaOffsets, silent: Flags) -> Flags:
+    """Logs of partitions whose complete replicas are all read: no other replica can have gone on without them."""
+    heard = np.flatnonzero((replica_offsets["complete"] > 0) & ~silent)
+    count = int(there["replicas_of"].max()) + 1 if len(there) else 0
+    # a broker that occurs twice, for example by a copy of its disk, is one replica
+    here = np.bincount(np.unique(there["replicas_of"][heard] << 32 | there["broker"][heard]) >> 32, minlength=count)
+    all_here: Flags = (replica_offsets["complete_replicas"] > 0) & (here[there["replicas_of"]] >= replica_offsets["complete_replicas"])
+    return all_here
 
 
 def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:
@@ -247,58 +312,6 @@ def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:
     return RetentionResults(items=items, columns=columns, limits=limits, listed=listed, watched=watched, unseen=unseen)
 
 
-def export(observed: Observed, all_kept: RetentionResults, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
-    """Choose the logs that are exported, and judge their transactions."""
-    there, roles = observed.columns, observed.roles
-    wanted = snapshot.topic_exported[there["topic"]]
-    items = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
-    items = items[_page_order(there.select(items), rank)]
-    columns = there.select(items)
-    led = {"leader": np.where(roles.leader == LEADER_UNKNOWN, ABSENT, roles.leads)[items], "leader_epoch": roles.leader_epoch[items]}
-    names, carried = [observed.names[item] for item in items.tolist()], [observed.carried[item] for item in items.tolist()]
-    replica_offsets = {name: column[items] for name, column in observed.replica_offsets.items()}
-    names_of = [f"{name}-{partition}" for name, partition in zip(names, columns["partition"].tolist(), strict=True)]
-    judged = snapshot.context.transactions.judge(
-        carried,
-        names_of,
-        observed.coordinators,
-        snapshot.now_ms,
-        read_ms=observed.read_ms[items],
-        lag=replica_offsets["unread_offsets"],
-    )
-    kept_rows = np.searchsorted(all_kept.items, items)  # every exported log is among them
-    kept = {name: column[kept_rows] for name, column in all_kept.columns.items()}
-    return Logs(
-        items=items,
-        labels=_labels(columns, topic_labels),
-        columns=columns,
-        derived=led | replica_offsets | judged.columns | kept,
-        topic_ids=[snapshot.topic_ids[slot] for slot in columns["slot"].tolist()],
-        limits=[all_kept.limits[place] for place in kept_rows.tolist()],
-        late=_with_groups(judged.late, columns, names, snapshot),
-        late_omitted=judged.omitted,
-        open=judged.open,
-    )
-
-
-def _with_groups(late: tuple[Late, ...], logs: Columns, names: list[str], snapshot: Snapshot) -> tuple[Late, ...]:
-    """The transactions; those that hang in `__consumer_offsets` with the groups that wait for them, as far as agents have sent these."""
-    subjects = {
-        each: HangingTransaction(
-            broker=int(logs["broker"][each.log]),
-            topic=OFFSETS_TOPIC,
-            partition=int(logs["partition"][each.log]),
-            topic_id=snapshot.topic_ids[int(logs["slot"][each.log])],
-            producer_id=each.producer_id,
-            first_offset=each.first_offset,
-        )
-        for each in late
-        if each.verdict == TransactionVerdict.HANGING.label and names[each.log] == OFFSETS_TOPIC
-    }
-    known = snapshot.context.waiting.of(subjects.values())
-    return tuple(replace(each, groups=known[subjects[each]]) if subjects.get(each) in known else each for each in late)
-
-
 def followers(observed: Observed, topic_labels: pa.LargeStringArray, rank: Longs) -> Followers:
     """The replicas that are behind their leader, in the order of the page."""
     lag: Longs = observed.replica_offsets["replica_lag_offsets"]
@@ -307,20 +320,9 @@ def followers(observed: Observed, topic_labels: pa.LargeStringArray, rank: Longs
     return Followers(labels=_labels(observed.columns.select(behind), topic_labels), lag=lag[behind])
 
 
-def _labels(logs: Columns, topic_labels: pa.LargeStringArray) -> pa.LargeStringArray:
-    numbers = pc.cast(pa.array(logs["partition"]), TEXT)
-    topics = topic_labels.take(pa.array(logs["topic"]))
-    return pc.binary_join_element_wise(topics, text(',partition="'), numbers, text('"'), text(""))
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Followers:
+    """Replicas that do not lead and are behind the leader, and by how many offsets."""
 
-
-def _page_order(logs: Columns, rank: Longs) -> Longs:
-    """The order by broker and topic, then partition; of two logs with the same labels only one is in it, because no series may come twice.
-
-    There are two for a moment if a topic was deleted and created again, and the removal of the old log is still on its way. The log that
-    grew last is the new one.
-    """
-    place = rank[logs["topic"]]
-    order = np.lexsort((-logs["last_append_ms"], logs["partition"], place))
-    place, partition = place[order], logs["partition"][order]
-    again = (place[1:] == place[:-1]) & (partition[1:] == partition[:-1])
-    return order[np.concatenate(([True], ~again))] if len(order) else order
+    labels: pa.LargeStringArray
+    lag: Longs

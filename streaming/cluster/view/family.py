@@ -1,5 +1,7 @@
 """A metric with all its series as columns, how their labels are written, and which of the series are wanted at all."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -15,6 +17,11 @@ from streaming.common.definitions.throughput_metrics import APPEND_AHEAD, APPEND
 
 TEXT = pa.large_string()
 """Texts with 64-bit offsets: a page may be larger than 2 GB."""
+
+_ALL = re.compile(".*", re.DOTALL)
+_NONE = re.compile("")
+
+NO_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,6 +52,16 @@ class Family:
         return len(self.labels) * len(self.samples)
 
 
+def labels(**values: str) -> str:
+    """Labels without the braces, in the order given: ``broker="1",topic="orders"``."""
+    return ",".join(f'{name}="{escape(value)}"' for name, value in values.items())
+
+
+def escape(value: str) -> str:
+    """A label value as written between the quotes; the same in the text format 0.0.4 and in OpenMetrics 1.0."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
 def text(value: str) -> pa.Scalar:
     """A text that can be joined with arrays of texts."""
     return pa.scalar(value, TEXT)
@@ -57,26 +74,11 @@ def family_of(metric: Metric, rows: Iterable[tuple[str, int]]) -> Family:
     return Family(metric=metric, labels=pa.array([spelled for spelled, _ in found], TEXT), samples=(Samples(values=values),))
 
 
-def escape(value: str) -> str:
-    """A label value as written between the quotes; the same in the text format 0.0.4 and in OpenMetrics 1.0."""
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def labels(**values: str) -> str:
-    """Labels without the braces, in the order given: ``broker="1",topic="orders"``."""
-    return ",".join(f'{name}="{escape(value)}"' for name, value in values.items())
-
-
-# --- which of the table's series are wanted at all, by topic, metric and partition, and which are left out because labels are too long.
-
-
-_ALL = re.compile(".*", re.DOTALL)
-_NONE = re.compile("")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
     """What is exported; everything by default.
+
+    Which of the table's series are wanted at all, by topic, metric and partition, and which are left out because labels are too long.
 
     Args:
         partitions: True for series of partitions, if there are not too many; False for the sums of topics only.
@@ -117,25 +119,13 @@ class Export:
 EVERYTHING = Export()
 
 
-# --- the bytes of labels on a page, and which metrics are left out where there are too many. Others choose the names. A page that is too
-# large to be fetched blinds every alert. Whole metrics go, because half a metric misleads: the one with most bytes first, and those that
-# wake people up last.
-
-
-NO_LIMIT = 1 << 62
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bounded:
-    """The families that are left, and of those that are not: how many series they have, and their metrics' names."""
-
-    families: tuple[Family, ...]
-    series_dropped: int = 0
-    dropped: tuple[str, ...] = ()
-
-
 def bounded(families: tuple[Family, ...], limit: int, last: Collection[Metric]) -> Bounded:
-    """The families that fit into so many bytes of labels; those of the metrics ``last`` go last."""
+    """The families that fit into so many bytes of labels; those of the metrics ``last`` go last.
+
+    The bytes of labels on a page, and which metrics are left out where there are too many. Others choose the names. A page that is
+    too large to be fetched blinds every alert. Whole metrics go, because half a metric misleads: the one with most bytes first, and
+    those that wake people up last.
+    """
     sizes = [label_bytes(family) for family in families]
     total, left_out = sum(sizes), set[int]()
     for item in sorted(range(len(families)), key=lambda item: (families[item].metric in last, -sizes[item])):
@@ -149,6 +139,15 @@ def bounded(families: tuple[Family, ...], limit: int, last: Collection[Metric]) 
         series_dropped=sum(family.series for family in dropped),
         dropped=tuple(family.metric.name for family in dropped),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bounded:
+    """The families that are left, and of those that are not: how many series they have, and their metrics' names."""
+
+    families: tuple[Family, ...]
+    series_dropped: int = 0
+    dropped: tuple[str, ...] = ()
 
 
 def label_bytes(family: Family) -> int:

@@ -1,5 +1,7 @@
 """What agents report about brokers, log dirs and scrubs, as metric families. Of an agent that is down nothing is exported: it is old."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from streaming.rules.broker_process import AWAY, ProcessState
 if TYPE_CHECKING:
     from prometheus_client import Metric as Samples
 
+
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that belong to no live log, by the names of `streaming.broker.protocol.status_messages.LogDirStatus`."""
 
@@ -32,17 +35,35 @@ _RESTART = {
 """What a restart costs, by the same names; -1 is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What agents watch, whether they are up or down: brokers, directory ids of log dirs, and how many log dirs have no known id."""
+def scrub_families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
+    """One family per metric. ``scrubs``: of the agents that are up."""
+    yield client_family(broker_metrics.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
+    yield client_family(broker_metrics.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
+    yield client_family(broker_metrics.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
+    yield client_family(broker_metrics.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
+    yield client_family(broker_metrics.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
+    yield client_family(broker_metrics.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
+    yield client_family(
+        broker_metrics.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at)
+    )
+    yield client_family(broker_metrics.SCRUB_CORRUPT_PLACE, _corrupt_batches(scrubs))
 
-    brokers: frozenset[int]
-    directories: Mapping[int, frozenset[str]]
-    unnamed: Mapping[int, int]
-    complete: bool
-    """Every agent has reported what it watches."""
-    remembered: Sequence[BrokerStatus] = ()
-    """The last broker statuses of agents that are down."""
+
+def _of(status: LogDirStatus | ScrubStatus) -> tuple[str, str]:
+    return "" if status.broker < 0 else str(status.broker), status.log_dir
+
+
+def _ratio(scrub: ScrubStatus) -> float:
+    if scrub.ended_ms >= scrub.began_ms:
+        return 1.0
+    return scrub.logs_checked / scrub.logs if scrub.logs else 0.0
+
+
+def _corrupt_batches(scrubs: Iterable[ScrubStatus]) -> Iterator[tuple[tuple[object, ...], float]]:
+    for scrub in scrubs:
+        for each in scrub.corrupt_batches:
+            segment = PurePath(each.path).name
+            yield (*_of(scrub), each.topic, each.partition, segment, each.offset, each.fault), each.position
 
 
 def families(
@@ -51,7 +72,7 @@ def families(
     watched: Watched,
     blocked: Iterable[BlockedFile] = (),
     full: Mapping[tuple[int, str], float] | None = None,
-) -> "Iterator[Samples]":
+) -> Iterator[Samples]:
     """One family per metric.
 
     Args:
@@ -91,7 +112,30 @@ def families(
     yield client_family(broker_metrics.CONTROLLER, (((), controller) for controller in _controller(brokers)))
 
 
-def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> "Iterator[Samples]":
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What agents watch, whether they are up or down: brokers, directory ids of log dirs, and how many log dirs have no known id."""
+
+    brokers: frozenset[int]
+    directories: Mapping[int, frozenset[str]]
+    unnamed: Mapping[int, int]
+    complete: bool
+    """Every agent has reported what it watches."""
+    remembered: Sequence[BrokerStatus] = ()
+    """The last broker statuses of agents that are down."""
+
+
+def is_checkpointed(each: LogDirStatus) -> bool:
+    """Whether a running broker writes its high watermarks there: it does if it has a replica there, and uses the log dir."""
+    return each.checkpoint_ms >= 0 and each.hosts and each.registered is not False
+
+
+def _registered(brokers: Iterable[BrokerStatus]) -> list[Registered]:
+    latest = newest(brokers)
+    return [] if latest is None else sorted(latest.registered, key=lambda each: each.broker)
+
+
+def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> Iterator[Samples]:
     """The phases of brokers, and how their copies of the metadata log grow."""
     found = list(broker_phases(brokers, remembered))
     yield client_family(broker_metrics.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
@@ -103,9 +147,16 @@ def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[Broke
     yield client_family(broker_metrics.METADATA_SNAPSHOT_READABLE, (((each.broker,), each.snapshot) for each in readable))
 
 
-def is_checkpointed(each: LogDirStatus) -> bool:
-    """Whether a running broker writes its high watermarks there: it does if it has a replica there, and uses the log dir."""
-    return each.checkpoint_ms >= 0 and each.hosts and each.registered is not False
+def unobserved(brokers: Iterable[BrokerStatus], watched: frozenset[int]) -> dict[int, int]:
+    """How many partitions each broker leads, for brokers that no agent watches."""
+    latest = newest(brokers)
+    return {} if latest is None else {led.broker: led.partitions for led in latest.led if led.broker not in watched}
+
+
+def _controller(brokers: Iterable[BrokerStatus]) -> list[int]:
+    """The controller that most brokers name; empty if no broker names one."""
+    named = Counter(each.controller for each in brokers if each.controller >= 0)
+    return [named.most_common(1)[0][0]] if named else []
 
 
 def last_written(brokers: Iterable[BrokerStatus], log_dirs: Iterable[LogDirStatus]) -> dict[int, int]:
@@ -117,20 +168,9 @@ def last_written(brokers: Iterable[BrokerStatus], log_dirs: Iterable[LogDirStatu
     return found
 
 
-def unobserved(brokers: Iterable[BrokerStatus], watched: frozenset[int]) -> dict[int, int]:
-    """How many partitions each broker leads, for brokers that no agent watches."""
-    latest = newest(brokers)
-    return {} if latest is None else {led.broker: led.partitions for led in latest.led if led.broker not in watched}
-
-
 def fenced(brokers: Iterable[BrokerStatus]) -> list[int]:
     """Brokers that the controller has fenced off."""
     return [each.broker for each in _registered(brokers) if each.fenced]
-
-
-def _registered(brokers: Iterable[BrokerStatus]) -> list[Registered]:
-    latest = newest(brokers)
-    return [] if latest is None else sorted(latest.registered, key=lambda each: each.broker)
 
 
 def coordinator_partitions(brokers: Iterable[BrokerStatus]) -> int | None:
@@ -138,43 +178,6 @@ def coordinator_partitions(brokers: Iterable[BrokerStatus]) -> int | None:
     return max((each.transaction_partitions for each in brokers if each.transaction_partitions is not None), default=None)
 
 
-def _controller(brokers: Iterable[BrokerStatus]) -> list[int]:
-    """The controller that most brokers name; empty if no broker names one."""
-    named = Counter(each.controller for each in brokers if each.controller >= 0)
-    return [named.most_common(1)[0][0]] if named else []
-
-
-def _of(status: LogDirStatus | ScrubStatus) -> tuple[str, str]:
-    return "" if status.broker < 0 else str(status.broker), status.log_dir
-
-
-def scrub_families(scrubs: Sequence[ScrubStatus]) -> "Iterator[Samples]":
-    """One family per metric. ``scrubs``: of the agents that are up."""
-    yield client_family(broker_metrics.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
-    yield client_family(broker_metrics.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
-    yield client_family(broker_metrics.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
-    yield client_family(broker_metrics.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
-    yield client_family(broker_metrics.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
-    yield client_family(broker_metrics.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
-    yield client_family(
-        broker_metrics.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at)
-    )
-    yield client_family(broker_metrics.SCRUB_CORRUPT_PLACE, _corrupt_batches(scrubs))
-
-
 def corrupt_replicas(scrubs: Iterable[ScrubStatus]) -> dict[Replica, int]:
     """The damaged places of each replica that has any."""
     return {Replica(scrub.broker, each.topic, each.partition): each.batches for scrub in scrubs for each in scrub.corrupt_logs}
-
-
-def _corrupt_batches(scrubs: Iterable[ScrubStatus]) -> Iterator[tuple[tuple[object, ...], float]]:
-    for scrub in scrubs:
-        for each in scrub.corrupt_batches:
-            segment = PurePath(each.path).name
-            yield (*_of(scrub), each.topic, each.partition, segment, each.offset, each.fault), each.position
-
-
-def _ratio(scrub: ScrubStatus) -> float:
-    if scrub.ended_ms >= scrub.began_ms:
-        return 1.0
-    return scrub.logs_checked / scrub.logs if scrub.logs else 0.0

@@ -4,6 +4,8 @@ A lateness that only passes by is left out: as long as records get less late fro
 segment, and then it stays. Records that a segment holds beside newer ones are not due.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +29,17 @@ CATCHES_UP_MS = 60_000
 """If the last of records that get less late came so long ago, nothing newer follows."""
 
 
+def late_arrivals(observed: Observed, retention: RetentionResults, now_ms: int) -> tuple[LateArrivals, ...]:
+    """Those of the last hour, of logs whose limit is known."""
+    columns, items = observed.columns, retention.items
+    last_ms, offset = columns["expired_ms"][items], columns["expired_offset"][items]
+    start = columns["log_start_offset"][items]
+    gone = np.maximum(retention.columns["due_upto"], start) > offset
+    some = gone & (last_ms >= 0) & (now_ms - last_ms < RUN_MS) & observed.roles.leads[items]
+    found = (_of(observed, retention, place) for place in np.flatnonzero(some).tolist())
+    return tuple(each for each in found if each is not None and not _passes_by(each, now_ms))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateArrivals:
     """The records of one log that were past their retention one after the other, and that are due or deleted.
@@ -45,35 +58,6 @@ class LateArrivals:
     deleted: bool  # they are gone
 
 
-def run_of(observed: Observed, item: int) -> ExpiredRun | None:
-    """The last of a log's records that came past their retention one after the other; None if none was seen."""
-    if observed.columns["expired_ms"][item] < 0:
-        return None
-    since_ms, since_timestamp, last_ms, last_timestamp, first_offset, last_offset, records, before = (
-        int(observed.columns[name][item]) for name in _RUN
-    )
-    return ExpiredRun(
-        since_ms=since_ms,
-        since_timestamp=since_timestamp,
-        last_ms=last_ms,
-        last_timestamp=last_timestamp,
-        first_offset=first_offset,
-        last_offset=last_offset,
-        records=records - max(before, 0),
-    )
-
-
-def late_arrivals(observed: Observed, retention: RetentionResults, now_ms: int) -> tuple[LateArrivals, ...]:
-    """Those of the last hour, of logs whose limit is known."""
-    columns, items = observed.columns, retention.items
-    last_ms, offset = columns["expired_ms"][items], columns["expired_offset"][items]
-    start = columns["log_start_offset"][items]
-    gone = np.maximum(retention.columns["due_upto"], start) > offset
-    some = gone & (last_ms >= 0) & (now_ms - last_ms < RUN_MS) & observed.roles.leads[items]
-    found = (_of(observed, retention, place) for place in np.flatnonzero(some).tolist())
-    return tuple(each for each in found if each is not None and not _passes_by(each, now_ms))
-
-
 def _of(observed: Observed, retention: RetentionResults, place: int) -> LateArrivals | None:
     limits, item = retention.limits[place], int(retention.items[place])
     run = run_of(observed, item)
@@ -89,6 +73,24 @@ def _of(observed: Observed, retention: RetentionResults, place: int) -> LateArri
         records=run.records,
         looks=run.looks,
         deleted=int(observed.columns["log_start_offset"][item]) > run.last_offset,
+    )
+
+
+def run_of(observed: Observed, item: int) -> ExpiredRun | None:
+    """The last of a log's records that came past their retention one after the other; None if none was seen."""
+    if observed.columns["expired_ms"][item] < 0:
+        return None
+    since_ms, since_timestamp, last_ms, last_timestamp, first_offset, last_offset, records, before = (
+        int(observed.columns[name][item]) for name in _RUN
+    )
+    return ExpiredRun(
+        since_ms=since_ms,
+        since_timestamp=since_timestamp,
+        last_ms=last_ms,
+        last_timestamp=last_timestamp,
+        first_offset=first_offset,
+        last_offset=last_offset,
+        records=records - max(before, 0),
     )
 
 

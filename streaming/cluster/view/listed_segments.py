@@ -4,6 +4,8 @@ Where groups have committed, a page follows each round over them, with the same 
 has gone on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, is_not
@@ -22,53 +24,6 @@ from streaming.rules.retention_rule import LogFacts, SegmentColumns
 _SEGMENTS_OF = attrgetter("segments")
 
 _NEWEST = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Listed:
-    """The logs whose segments have been published: their ``items``, their ``limits``, and their segments as columns, in the same order."""
-
-    items: NDArray[np.intp]
-    limits: list[Limits]
-    logs: SegmentColumns
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Inputs:
-    """What segments are made of. Lists of segments are compared by identity: another list is another array."""
-
-    items: NDArray[np.intp]
-    carried: list[Carried]
-    columns: tuple[Longs, ...]
-    limits: list[Limits]
-
-    def changed_since(self, before: "_Inputs") -> NDArray[np.intp] | None:
-        """The indexes of the logs that are not as they were before, None if these are others or have other limits."""
-        if not (np.array_equal(self.items, before.items) and self.limits == before.limits):
-            return None
-        changed = np.fromiter(map(is_not, map(_SEGMENTS_OF, self.carried), map(_SEGMENTS_OF, before.carried)), np.bool_, len(self.items))
-        for column, earlier in zip(self.columns, before.columns, strict=True):
-            changed |= column != earlier
-        return np.flatnonzero(changed)
-
-    def of(self, chosen: NDArray[np.intp]) -> "_Inputs":
-        """Those of some logs, by their indexes."""
-        numbers = chosen.tolist()
-        return _Inputs(
-            items=self.items[chosen],
-            carried=[self.carried[number] for number in numbers],
-            columns=tuple(column[chosen] for column in self.columns),
-            limits=[self.limits[number] for number in numbers],
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Made:
-    """What was made last, and of what: most logs of a large cluster rest, and keep their ``facts``."""
-
-    inputs: _Inputs
-    facts: list[LogFacts]
-    listed: Listed
 
 
 class ListedMemory:
@@ -120,6 +75,61 @@ class ListedMemory:
         return made
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Listed:
+    """The logs whose segments have been published: their ``items``, their ``limits``, and their segments as columns, in the same order."""
+
+    items: NDArray[np.intp]
+    limits: list[Limits]
+    logs: SegmentColumns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Inputs:
+    """What segments are made of. Lists of segments are compared by identity: another list is another array."""
+
+    items: NDArray[np.intp]
+    carried: list[Carried]
+    columns: tuple[Longs, ...]
+    limits: list[Limits]
+
+    def changed_since(self, before: _Inputs) -> NDArray[np.intp] | None:
+        """The indexes of the logs that are not as they were before, None if these are others or have other limits."""
+        if not (np.array_equal(self.items, before.items) and self.limits == before.limits):
+            return None
+        changed = np.fromiter(map(is_not, map(_SEGMENTS_OF, self.carried), map(_SEGMENTS_OF, before.carried)), np.bool_, len(self.items))
+        for column, earlier in zip(self.columns, before.columns, strict=True):
+            changed |= column != earlier
+        return np.flatnonzero(changed)
+
+    def of(self, chosen: NDArray[np.intp]) -> _Inputs:
+        """Those of some logs, by their indexes."""
+        numbers = chosen.tolist()
+        return _Inputs(
+            items=self.items[chosen],
+            carried=[self.carried[number] for number in numbers],
+            columns=tuple(column[chosen] for column in self.columns),
+            limits=[self.limits[number] for number in numbers],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Made:
+    """What was made last, and of what: most logs of a large cluster rest, and keep their ``facts``."""
+
+    inputs: _Inputs
+    facts: list[LogFacts]
+    listed: Listed
+
+
+def _limits(logs: Columns, names: Sequence[str], decided: Decided, items: NDArray[np.intp], limiter: Limiter) -> list[Limits]:
+    """The limits of the logs ``items``: computed once for each topic of a broker, however many logs it has."""
+    limits_of, broker = limiter.now(), logs["broker"]
+    _, first, numbers = np.unique(logs["topic"][items] << 32 | decided.configs[items] + 1, return_index=True, return_inverse=True)
+    found = [limits_of(int(broker[item]), names[item], decided.text(item)) for item in items[first].tolist()]
+    return [found[number] for number in numbers.tolist()]
+
+
 def _facts(inputs: _Inputs) -> Iterator[LogFacts]:
     offsets, newest = inputs.columns[:-4], inputs.columns[-4:]
     segments = (_with_active(each, *last) for each, *last in zip(inputs.carried, *(column.tolist() for column in newest), strict=True))
@@ -154,11 +164,3 @@ def _with_active(carried: Carried, active: int, position: int, newest: int, modi
     largest = int(last["largest_timestamp"])
     grown[-1] = (active, position, largest if largest == TIME_UNKNOWN else max(newest, largest), max(modified, int(last["modified_ms"])))
     return grown
-
-
-def _limits(logs: Columns, names: Sequence[str], decided: Decided, items: NDArray[np.intp], limiter: Limiter) -> list[Limits]:
-    """The limits of the logs ``items``: computed once for each topic of a broker, however many logs it has."""
-    limits_of, broker = limiter.now(), logs["broker"]
-    _, first, numbers = np.unique(logs["topic"][items] << 32 | decided.configs[items] + 1, return_index=True, return_inverse=True)
-    found = [limits_of(int(broker[item]), names[item], decided.text(item)) for item in items[first].tolist()]
-    return [found[number] for number in numbers.tolist()]

@@ -3,6 +3,8 @@
 The newest copy of the metadata log lists the partitions that move. A replica's own log and the leader's log show how far it has come.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,26 +20,6 @@ MOST_EXPORTED = 1_000
 """The most reassignments that are exported."""
 
 _Items = dict[tuple[str, int, int], int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """A partition that gets replicas on more brokers, or loses replicas on some."""
-
-    topic: str
-    partition: int
-    adding: int
-    removing: int
-    copies: tuple["Copy", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """What ``broker`` still has to copy: bytes, and how long that takes; -1 not known."""
-
-    broker: int
-    remaining_bytes: int
-    remaining_ms: int
 
 
 def moves_of(reassignments: Sequence[Reassignment], observed: Observed, paces: Paces, now_ms: int) -> tuple[Move, ...]:
@@ -56,14 +38,24 @@ def moves_of(reassignments: Sequence[Reassignment], observed: Observed, paces: P
     )
 
 
-def _copy(each: Reassignment, broker: int, items: _Items, observed: Observed, paces: Paces, now_ms: int) -> Copy:
-    key = (each.topic, each.partition, broker)
-    remaining = _remaining(observed, items.get((each.topic, each.partition, each.leader)), items.get(key))
-    if remaining < 0:
-        return Copy(broker, -1, -1)
-    pace = paces.of(key)
-    pace.saw(now_ms, remaining)
-    return Copy(broker, remaining, pace.milliseconds_left)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A partition that gets replicas on more brokers, or loses replicas on some."""
+
+    topic: str
+    partition: int
+    adding: int
+    removing: int
+    copies: tuple[Copy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What ``broker`` still has to copy: bytes, and how long that takes; -1 not known."""
+
+    broker: int
+    remaining_bytes: int
+    remaining_ms: int
 
 
 def _items(reassignments: Iterable[Reassignment], observed: Observed) -> _Items:
@@ -72,6 +64,16 @@ def _items(reassignments: Iterable[Reassignment], observed: Observed) -> _Items:
     columns = observed.columns
     wanted = np.flatnonzero(np.array([name in topics for name in observed.names], np.bool_)).tolist()
     return {(observed.names[item], int(columns["partition"][item]), int(columns["broker"][item])): item for item in wanted}
+
+
+def _copy(each: Reassignment, broker: int, items: _Items, observed: Observed, paces: Paces, now_ms: int) -> Copy:
+    key = (each.topic, each.partition, broker)
+    remaining = _remaining(observed, items.get((each.topic, each.partition, each.leader)), items.get(key))
+    if remaining < 0:
+        return Copy(broker, -1, -1)
+    pace = paces.of(key)
+    pace.saw(now_ms, remaining)
+    return Copy(broker, remaining, pace.milliseconds_left)
 
 
 def _remaining(observed: Observed, leader: int | None, copy: int | None) -> int:

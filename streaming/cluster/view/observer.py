@@ -1,5 +1,7 @@
 """The observer's own state: what the job knows of its agents and its query, as metric families."""
 
+from __future__ import annotations
+
 import logging
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from prometheus_client import Counter, Gauge, Histogram
     from prometheus_client import Metric as Samples
 
+
+log = logging.getLogger(__name__)
+
 SECONDS = (
     "hanging_after",
     "late_after",
@@ -44,27 +49,6 @@ SECONDS = (
 )
 RATIOS = ("free_ratio",)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
-    """A limit of the configuration that alert rules need."""
-
-    name: str
-    unit: Literal["seconds", "ratio"]
-    value: float
-
-
-def thresholds(settings: Settings) -> Iterator[Threshold]:
-    """Every option that a rule or a dashboard may need, in base units, by the option's own name."""
-    for name in SECONDS:
-        yield Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds())
-    yield Threshold(name="trigger", unit="seconds", value=settings.longest_pause.total_seconds())
-    for name in RATIOS:
-        yield Threshold(name=name, unit="ratio", value=getattr(settings, name))
-
-
-log = logging.getLogger(__name__)
-
 FAR_LAG_S = 30.0
 """A tail lag of more than this is no ordinary pause: the rates of such a time show a backlog, and what is judged by time may have ended."""
 
@@ -73,63 +57,6 @@ STALE_SECONDS = 30.0
 
 _BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _AGE_BOUNDS_S = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentStatus:
-    """The result of the last poll of an agent; for an agent never reached, its name and ``up=False``.
-
-    ``unreadable`` has the logs that it cannot read, ``unreadable_logs`` the first ones with the reason. ``directories`` names its log dirs
-    as "broker:directory.id", which is the same name from every agent. ``unread_bytes`` of logs it has not read, -1 not known.
-    """
-
-    name: str
-    up: bool
-    brokers: tuple[int, ...] = ()
-    cluster_id: str = ""
-    catching_up: bool = False  # reported by the agent: its first scan still reads what was on disk before
-    metadata_brokers: frozenset[int] = frozenset()  # those of ``brokers`` whose own copy of the metadata log could be read
-    address: str = ""
-    problems: tuple[str, ...] = ()  # words for what keeps it away or needs an operator's care
-    clock_ahead_seconds: float | None = None  # how far its clock is ahead of the job's
-    log_dirs: tuple[LogDirStatus, ...] = ()
-    broker_statuses: tuple[BrokerStatus, ...] = ()
-    doubts: tuple[tuple[str, int], ...] = ()
-    blocked: tuple[BlockedFile, ...] = ()  # the files in which calls wait
-    unreadable: tuple[UnreadableLogs, ...] = ()
-    unreadable_logs: tuple[UnreadableLog, ...] = ()
-    logs: int = 0  # how many logs it watches
-    directories: tuple[str, ...] = ()
-    scrubs: tuple[ScrubStatus, ...] = ()  # the scrubs of its log dirs
-    explanation: str = ""  # a sentence about what keeps it away, "" if there is none
-    unread_bytes: int = -1
-    started_ms: int = -1  # when its process began, Unix milliseconds of its own clock, -1 not known
-
-    @property
-    def unreadable_keys(self) -> set[LogKey]:
-        """All logs that it cannot read, told with a reason or not."""
-        topics = ((of.broker, each) for of in self.unreadable for each in of.topics)
-        every = (LogKey(broker, each.topic, partition, each.topic_id) for broker, each in topics for partition in each.partitions)
-        return {*every, *map(key_of, self.unreadable_logs)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Versions:
-    """The versions that run."""
-
-    segtail: str
-    spark: str
-    python: str
-
-
-class Families:
-    """Metric families as `prometheus_client` writes them out."""
-
-    def __init__(self, families: "Sequence[Samples]") -> None:
-        self._families = families
-
-    def collect(self) -> "Iterable[Samples]":
-        return self._families
 
 
 class Observer:
@@ -318,7 +245,7 @@ class Observer:
         export: Export = EVERYTHING,
         min_isr: Callable[[int], int] = lambda _: 1,
         full: Callable[[Sequence[AgentStatus]], Mapping[tuple[int, str], float]] = lambda _: {},
-        others: "Iterable[Samples]" = (),
+        others: Iterable[Samples] = (),
     ) -> Families:
         """All families with a sample.
 
@@ -353,7 +280,7 @@ class Observer:
         ]
         return Families([family for family in families if family.samples])
 
-    def _agent_families(self, now: float) -> "Iterable[Samples]":
+    def _agent_families(self, now: float) -> Iterable[Samples]:
         agents, pace, lags = self.agents, self._pace(), self.lags(now)
         with self._lock:
             shards = self._shards
@@ -392,7 +319,7 @@ class Observer:
         yield client_family(observer_metrics.BOOTSTRAP_INFO, [((server,), True)] if server else [])
         yield client_family(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)] if pace else [])
 
-    def _server_families(self) -> "Iterable[Samples]":
+    def _server_families(self) -> Iterable[Samples]:
         if self._server_counts is not None:
             counts = self._server_counts()
             yield client_family(observer_metrics.WEB_FAILURES, [((), counts.failures)])
@@ -400,7 +327,7 @@ class Observer:
             yield client_family(observer_metrics.HTTP_REFUSALS, [((), counts.refusals)])
             yield client_family(observer_metrics.WRONG_PASSWORDS, [((), counts.wrong)])
 
-    def _skipped_family(self, skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]]) -> "Samples":
+    def _skipped_family(self, skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]]) -> Samples:
         brokers = {broker for each in self.agents for broker in each.brokers} | skipped_bytes.keys()
         none = dict.fromkeys(SKIPPED_COPIES, [0] * len(SKIP_REASONS))
         rows = (
@@ -411,20 +338,95 @@ class Observer:
         )
         return client_family(observer_metrics.SKIPPED_BYTES, rows)
 
-    def _gauge(self, metric: Metric) -> "Gauge":
+    def _gauge(self, metric: Metric) -> Gauge:
         from prometheus_client import Gauge
 
         return Gauge(metric.name, metric.help, metric.labels, registry=self._registry)
 
-    def _counter(self, metric: Metric) -> "Counter":
+    def _counter(self, metric: Metric) -> Counter:
         from prometheus_client import Counter
 
         return Counter(metric.name, metric.help, metric.labels, registry=self._registry)
 
-    def _histogram(self, metric: Metric, bounds: Sequence[float]) -> "Histogram":
+    def _histogram(self, metric: Metric, bounds: Sequence[float]) -> Histogram:
         from prometheus_client import Histogram
 
         return Histogram(metric.name, metric.help, metric.labels, registry=self._registry, buckets=bounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """The versions that run."""
+
+    segtail: str
+    spark: str
+    python: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A limit of the configuration that alert rules need."""
+
+    name: str
+    unit: Literal["seconds", "ratio"]
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStatus:
+    """The result of the last poll of an agent; for an agent never reached, its name and ``up=False``.
+
+    ``unreadable`` has the logs that it cannot read, ``unreadable_logs`` the first ones with the reason. ``directories`` names its log dirs
+    as "broker:directory.id", which is the same name from every agent. ``unread_bytes`` of logs it has not read, -1 not known.
+    """
+
+    name: str
+    up: bool
+    brokers: tuple[int, ...] = ()
+    cluster_id: str = ""
+    catching_up: bool = False  # reported by the agent: its first scan still reads what was on disk before
+    metadata_brokers: frozenset[int] = frozenset()  # those of ``brokers`` whose own copy of the metadata log could be read
+    address: str = ""
+    problems: tuple[str, ...] = ()  # words for what keeps it away or needs an operator's care
+    clock_ahead_seconds: float | None = None  # how far its clock is ahead of the job's
+    log_dirs: tuple[LogDirStatus, ...] = ()
+    broker_statuses: tuple[BrokerStatus, ...] = ()
+    doubts: tuple[tuple[str, int], ...] = ()
+    blocked: tuple[BlockedFile, ...] = ()  # the files in which calls wait
+    unreadable: tuple[UnreadableLogs, ...] = ()
+    unreadable_logs: tuple[UnreadableLog, ...] = ()
+    logs: int = 0  # how many logs it watches
+    directories: tuple[str, ...] = ()
+    scrubs: tuple[ScrubStatus, ...] = ()  # the scrubs of its log dirs
+    explanation: str = ""  # a sentence about what keeps it away, "" if there is none
+    unread_bytes: int = -1
+    started_ms: int = -1  # when its process began, Unix milliseconds of its own clock, -1 not known
+
+    @property
+    def unreadable_keys(self) -> set[LogKey]:
+        """All logs that it cannot read, told with a reason or not."""
+        topics = ((of.broker, each) for of in self.unreadable for each in of.topics)
+        every = (LogKey(broker, each.topic, partition, each.topic_id) for broker, each in topics for partition in each.partitions)
+        return {*every, *map(key_of, self.unreadable_logs)}
+
+
+def thresholds(settings: Settings) -> Iterator[Threshold]:
+    """Every option that a rule or a dashboard may need, in base units, by the option's own name."""
+    for name in SECONDS:
+        yield Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds())
+    yield Threshold(name="trigger", unit="seconds", value=settings.longest_pause.total_seconds())
+    for name in RATIOS:
+        yield Threshold(name=name, unit="ratio", value=getattr(settings, name))
+
+
+class Families:
+    """Metric families as `prometheus_client` writes them out."""
+
+    def __init__(self, families: Sequence[Samples]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Samples]:
+        return self._families
 
 
 def watched_by(agents: Iterable[AgentStatus]) -> Watched:
@@ -452,14 +454,14 @@ def _unnamed(agent: AgentStatus) -> Counts[int]:
     return watched
 
 
+def _without_created(family: Samples) -> Samples:
+    """The family without samples for the creation time of a counter: absolute values of a checkpoint were created in another process."""
+    family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+    return family
+
+
 def _unreadable(agents: Iterable[AgentStatus]) -> Iterable[tuple[tuple[object, ...], float]]:
     """For each broker whose agents are up: how many of its logs these agents cannot read, all together."""
     up = [agent for agent in agents if agent.up]
     brokers = sorted({broker for agent in up for broker in agent.brokers} | {each.broker for agent in up for each in agent.unreadable})
     return (((broker,), sum(each.logs for agent in up for each in agent.unreadable if each.broker == broker)) for broker in brokers)
-
-
-def _without_created(family: "Samples") -> "Samples":
-    """The family without samples for the creation time of a counter: absolute values of a checkpoint were created in another process."""
-    family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-    return family

@@ -26,16 +26,23 @@ from streaming.rules.copying import Paces
 from streaming.rules.limits import Limiter
 from streaming.rules.retention_rule import ABSENT, Bound, SegmentColumns
 
-# --- for how long a segment was seen to be deletable: checks of the broker cannot have missed it for longer than that. By its times alone,
-# a segment may seem to be overdue for hours at the moment when its limit is lowered, the high watermark moves on, or its broker begins to
-# lead.
-
+log = logging.getLogger(__name__)
 
 _NOT_SEEN, _NOT_DELETABLE = -2, -1
+
+SECONDS = 600.0
+"""When a log will have grown by so much is predicted from its growth of this time."""
+
+WATCHED_MS, SILENT_MS = 60_000, 300_000
+"""A log that was watched for so long, and not silent for so long, grows at the rate of the last minutes."""
 
 
 class DeletableSince:
     """Remembers from page to page since when the first segment of each log has been seen to be deletable.
+
+    For how long a segment was seen to be deletable: checks of the broker cannot have missed it for longer than that. By its times
+    alone, a segment may seem to be overdue for hours at the moment when its limit is lowered, the high watermark moves on, or its
+    broker begins to lead.
 
     If a segment was deletable on the first page, it may have been so for as long as its times show. This is believed if the segment is
     still there one check interval later. The same happens after a restart of the job, because nothing is remembered then.
@@ -65,16 +72,6 @@ class DeletableSince:
         return bounded
 
 
-# --- how fast logs grow now, from how they have grown from page to page: by their own lengths, whoever counts what is in them.
-
-
-SECONDS = 600.0
-"""When a log will have grown by so much is predicted from its growth of this time."""
-
-WATCHED_MS, SILENT_MS = 60_000, 300_000
-"""A log that was watched for so long, and not silent for so long, grows at the rate of the last minutes."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Ends:
     """The log in each slot of the table, and the base offset and the bytes of its active segment; `ABSENT` for no log."""
@@ -85,7 +82,10 @@ class _Ends:
 
 
 class LogGrowth:
-    """Rates by slot of the table. Pages and polls of groups read the same logs. Thread-safe."""
+    """Rates by slot of the table. Pages and polls of groups read the same logs. Thread-safe.
+
+    How fast logs grow now, from how they have grown from page to page: by their own lengths, whoever counts what is in them.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -138,77 +138,6 @@ def _grown(logs: SegmentColumns, base: Longs, size: Longs) -> Longs:
         at[log] = np.clip(np.searchsorted(logs.base[first : last + 1], base[log], side="right") - 1, 0, last - first) + first
     came: Longs = np.maximum(logs.bytes_between(at, logs.last + 1) - size, 0)
     return np.where(logs.base[at] == base, came, 0)  # else it was cut off, or all of it is gone
-
-
-# --- configurations that no log dir contains: from ``server.properties``, or from segtail's own options instead.
-
-
-log = logging.getLogger(__name__)
-
-
-def assumed_configs(broker_config: Mapping[str, str]) -> Configs | None:
-    """The configurations of brokers without a given ``server.properties``, from the option; None if it is empty.
-
-    Raises:
-        SettingsError: it has a name that is no broker configuration that limits logs, or a value that is not valid.
-    """
-    if not broker_config:
-        return None
-    assumed = broker_configs(broker_config.items(), ValueSource.STATIC)
-    _refuse("broker_config", broker_config, assumed)
-    return assumed
-
-
-def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brokers: Iterable[int] | None) -> dict[int, Configs]:
-    """The static configurations of brokers, by node id. Brokers without any known configuration are left out.
-
-    If a value in a file cannot be read, it is logged: a broker would not have started with it.
-
-    Args:
-        files: the ``server.properties`` of some brokers.
-        broker_config: the configurations of all other brokers, empty for none.
-        brokers: the node ids to return; None for those with a given file.
-
-    Raises:
-        UsageError: a file cannot be read, or does not contain the node id.
-        SettingsError: ``broker_config`` has a name that is no such configuration, or a value that is not valid.
-    """
-    assumed, wanted = assumed_configs(broker_config), None if brokers is None else set(brokers)
-    found = {} if assumed is None or wanted is None else dict.fromkeys(wanted, assumed)
-    for properties in read_server_properties(files):
-        configs = broker_configs(properties.configs, ValueSource.STATIC)
-        for refused in configs.rejected:
-            extra = {"broker": properties.node_id, "config": refused.name, "value": refused.value}
-            log.warning("value in server.properties cannot be read: what stands in for it is assumed", extra=extra)
-        if wanted is not None and properties.node_id not in wanted:
-            log.warning("server.properties of a broker without a log dir here", extra={"broker": properties.node_id})
-        found[properties.node_id] = configs
-    return found
-
-
-def topic_patterns(topic_config: Mapping[str, Mapping[str, str]]) -> tuple[TopicPattern, ...]:
-    """The configurations of topics from the option, in its order.
-
-    Raises:
-        SettingsError: one has a name that is no topic configuration, or a value that is not valid.
-    """
-    patterns = []
-    for pattern, values in topic_config.items():
-        configs = topic_configs(values.items())
-        _refuse(f"topic_config of {pattern}", values, configs)
-        patterns.append(TopicPattern(re.compile(pattern), configs))
-    return tuple(patterns)
-
-
-def _refuse(option: str, given: Mapping[str, str], configs: Configs) -> None:
-    """Raise an error, because an option with a typo must not silently leave Kafka's default."""
-    for name in given:
-        if name not in NAMES:
-            near = difflib.get_close_matches(name, NAMES, n=1)
-            hint = f', did you mean "{near[0]}"?' if near else ""
-            raise SettingsError(f'{option}: "{name}" is not a configuration that limits logs{hint}')
-    for refused in configs.rejected:
-        raise SettingsError(f'{option}: {refused.name} cannot be "{refused.value}"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -275,3 +204,68 @@ def context_of(settings: Settings, *, once: bool = False, list_all: bool = False
 
 def _milliseconds(duration: timedelta) -> int:
     return duration // timedelta(milliseconds=1)
+
+
+def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brokers: Iterable[int] | None) -> dict[int, Configs]:
+    """The static configurations of brokers, by node id. Brokers without any known configuration are left out.
+
+    If a value in a file cannot be read, it is logged: a broker would not have started with it.
+
+    Args:
+        files: the ``server.properties`` of some brokers.
+        broker_config: the configurations of all other brokers, empty for none.
+        brokers: the node ids to return; None for those with a given file.
+
+    Raises:
+        UsageError: a file cannot be read, or does not contain the node id.
+        SettingsError: ``broker_config`` has a name that is no such configuration, or a value that is not valid.
+    """
+    assumed, wanted = assumed_configs(broker_config), None if brokers is None else set(brokers)
+    found = {} if assumed is None or wanted is None else dict.fromkeys(wanted, assumed)
+    for properties in read_server_properties(files):
+        configs = broker_configs(properties.configs, ValueSource.STATIC)
+        for refused in configs.rejected:
+            extra = {"broker": properties.node_id, "config": refused.name, "value": refused.value}
+            log.warning("value in server.properties cannot be read: what stands in for it is assumed", extra=extra)
+        if wanted is not None and properties.node_id not in wanted:
+            log.warning("server.properties of a broker without a log dir here", extra={"broker": properties.node_id})
+        found[properties.node_id] = configs
+    return found
+
+
+def assumed_configs(broker_config: Mapping[str, str]) -> Configs | None:
+    """The configurations of brokers without a given ``server.properties``, from the option; None if it is empty.
+
+    Raises:
+        SettingsError: it has a name that is no broker configuration that limits logs, or a value that is not valid.
+    """
+    if not broker_config:
+        return None
+    assumed = broker_configs(broker_config.items(), ValueSource.STATIC)
+    _refuse("broker_config", broker_config, assumed)
+    return assumed
+
+
+def _refuse(option: str, given: Mapping[str, str], configs: Configs) -> None:
+    """Raise an error, because an option with a typo must not silently leave Kafka's default."""
+    for name in given:
+        if name not in NAMES:
+            near = difflib.get_close_matches(name, NAMES, n=1)
+            hint = f', did you mean "{near[0]}"?' if near else ""
+            raise SettingsError(f'{option}: "{name}" is not a configuration that limits logs{hint}')
+    for refused in configs.rejected:
+        raise SettingsError(f'{option}: {refused.name} cannot be "{refused.value}"')
+
+
+def topic_patterns(topic_config: Mapping[str, Mapping[str, str]]) -> tuple[TopicPattern, ...]:
+    """The configurations of topics from the option, in its order.
+
+    Raises:
+        SettingsError: one has a name that is no topic configuration, or a value that is not valid.
+    """
+    patterns = []
+    for pattern, values in topic_config.items():
+        configs = topic_configs(values.items())
+        _refuse(f"topic_config of {pattern}", values, configs)
+        patterns.append(TopicPattern(re.compile(pattern), configs))
+    return tuple(patterns)

@@ -24,7 +24,6 @@ from streaming.rules.retention_rule import BLOCKED
 MOST_REPLICAS = 1_000
 """At most so many replicas are named for each metric."""
 
-
 _TRUNCATED = {retention_metrics.REPLICA_TRUNCATIONS: "truncations", retention_metrics.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
 
 ACTIVE = "active_segment"
@@ -62,26 +61,9 @@ def families(view: View, export: Export) -> Iterator[Family]:
     yield _family(retention_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in reasons))
 
 
-def _arriving_late(view: View) -> Iterator[Family]:
-    """How many records came past their retention, and how old, of each topic on its brokers that has any."""
-    topics: dict[tuple[str, ...], list[LateArrivals]] = {}
-    for each in view.late:
-        topics.setdefault(tuple(_topic(view.observed, each.item).values()), []).append(each)
-    found = [({"broker": broker, "topic": topic, "looks": worst(those).looks}, those) for (broker, topic), those in topics.items()]
-    yield _family(retention_metrics.TOPIC_ARRIVES_EXPIRED, ((where, sum(each.records for each in those)) for where, those in found))
-    yield _family(retention_metrics.TOPIC_ARRIVES_EXPIRED_DELAY, ((where, worst(those).delay_ms) for where, those in found))
-
-
 def limits_known(limits: Sequence[Limits | None]) -> Flags:
     """Which replicas have limits that are known, and not assumed."""
     return np.fromiter((each is not None and not each.assumed for each in limits), np.bool_, len(limits))
-
-
-def perhaps_overdue_replicas(retention: RetentionResults) -> Flags:
-    """Replicas that keep bytes for longer than two checks of their broker, by limits that are known or assumed."""
-    columns = retention.columns
-    overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
-    return overdue
 
 
 def _dirty(retention: RetentionResults) -> Flags:
@@ -91,44 +73,16 @@ def _dirty(retention: RetentionResults) -> Flags:
     return dirty
 
 
-def _of_kept(observed: Observed, retention: RetentionResults, column: str, some: Flags) -> list[_Row]:
-    named: dict[tuple[str, ...], _Row] = {}
-    for item, value in zip(retention.items[some].tolist(), retention.columns[column][some].tolist(), strict=True):
-        where = _where(observed, item) | {"role": role_of(observed, item)}
-        named[tuple(where.values())] = where, value
-    return list(named.values())
-
-
-def _counted(wheres: Iterable[dict[str, str]]) -> list[_Row]:
-    counts = Counter(tuple(where.items()) for where in wheres)
-    return [(dict(where), count) for where, count in counts.items()]
-
-
-def _topic(observed: Observed, item: int) -> dict[str, str]:
-    return {"broker": str(observed.columns["broker"][item]), "topic": observed.names[item]}
+def perhaps_overdue_replicas(retention: RetentionResults) -> Flags:
+    """Replicas that keep bytes for longer than two checks of their broker, by limits that are known or assumed."""
+    columns = retention.columns
+    overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
+    return overdue
 
 
 def _by_tail(observed: Observed, export: Export) -> Iterator[_Row]:
     for item, batches in _above_0(observed, "corrupt_batches", export):
         yield _where(observed, item) | {"role": role_of(observed, item), "found_by": "tail"}, batches
-
-
-def _by_scrub(observed: Observed, scrubbed: Mapping[Replica, int], export: Export) -> Iterator[_Row]:
-    brokers, partitions = observed.columns["broker"], observed.columns["partition"]
-    for replica, batches in scrubbed.items():
-        if not export.has_topic(replica.topic):
-            continue
-        hosted = np.flatnonzero((brokers == replica.broker) & (partitions == replica.partition)).tolist()
-        logs = [item for item in hosted if observed.names[item] == replica.topic]
-        where = {"broker": str(replica.broker), "topic": replica.topic, "partition": str(replica.partition)}
-        yield where | {"role": role_of(observed, logs[0]) if logs else "unknown", "found_by": "scrub"}, batches
-
-
-def role_of(observed: Observed, item: int) -> str:
-    """The role of a replica; "unknown" if the leader of its partition is not known."""
-    if observed.roles.leads[item]:
-        return "leader"
-    return "unknown" if observed.roles.leader[item] == LEADER_UNKNOWN else "follower"
 
 
 def _above_0(observed: Observed, column: str, export: Export) -> Iterator[tuple[int, int]]:
@@ -147,5 +101,50 @@ def _where(observed: Observed, item: int) -> dict[str, str]:
     return {"broker": str(columns["broker"][item]), "topic": observed.names[item], "partition": str(columns["partition"][item])}
 
 
+def role_of(observed: Observed, item: int) -> str:
+    """The role of a replica; "unknown" if the leader of its partition is not known."""
+    if observed.roles.leads[item]:
+        return "leader"
+    return "unknown" if observed.roles.leader[item] == LEADER_UNKNOWN else "follower"
+
+
+def _by_scrub(observed: Observed, scrubbed: Mapping[Replica, int], export: Export) -> Iterator[_Row]:
+    brokers, partitions = observed.columns["broker"], observed.columns["partition"]
+    for replica, batches in scrubbed.items():
+        if not export.has_topic(replica.topic):
+            continue
+        hosted = np.flatnonzero((brokers == replica.broker) & (partitions == replica.partition)).tolist()
+        logs = [item for item in hosted if observed.names[item] == replica.topic]
+        where = {"broker": str(replica.broker), "topic": replica.topic, "partition": str(replica.partition)}
+        yield where | {"role": role_of(observed, logs[0]) if logs else "unknown", "found_by": "scrub"}, batches
+
+
+def _of_kept(observed: Observed, retention: RetentionResults, column: str, some: Flags) -> list[_Row]:
+    named: dict[tuple[str, ...], _Row] = {}
+    for item, value in zip(retention.items[some].tolist(), retention.columns[column][some].tolist(), strict=True):
+        where = _where(observed, item) | {"role": role_of(observed, item)}
+        named[tuple(where.values())] = where, value
+    return list(named.values())
+
+
 def _family(metric: Metric, rows: Iterable[_Row]) -> Family:
     return family_of(metric, ((labels(**where), value) for where, value in rows))
+
+
+def _counted(wheres: Iterable[dict[str, str]]) -> list[_Row]:
+    counts = Counter(tuple(where.items()) for where in wheres)
+    return [(dict(where), count) for where, count in counts.items()]
+
+
+def _topic(observed: Observed, item: int) -> dict[str, str]:
+    return {"broker": str(observed.columns["broker"][item]), "topic": observed.names[item]}
+
+
+def _arriving_late(view: View) -> Iterator[Family]:
+    """How many records came past their retention, and how old, of each topic on its brokers that has any."""
+    topics: dict[tuple[str, ...], list[LateArrivals]] = {}
+    for each in view.late:
+        topics.setdefault(tuple(_topic(view.observed, each.item).values()), []).append(each)
+    found = [({"broker": broker, "topic": topic, "looks": worst(those).looks}, those) for (broker, topic), those in topics.items()]
+    yield _family(retention_metrics.TOPIC_ARRIVES_EXPIRED, ((where, sum(each.records for each in those)) for where, those in found))
+    yield _family(retention_metrics.TOPIC_ARRIVES_EXPIRED_DELAY, ((where, worst(those).delay_ms) for where, those in found))

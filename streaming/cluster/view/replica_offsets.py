@@ -40,7 +40,6 @@ OFFSETS = ("high_watermark", "last_stable_offset", "unread_offsets", "unread_byt
 ReplicaOffsets = dict[str, Longs]
 """Columns by name, with one item per log."""
 
-
 Known = tuple[Decided, Roles]
 """What is decided of all logs, and the role that each of them has by that."""
 
@@ -135,34 +134,13 @@ def _copies(
     )
 
 
-def of_all(transactions: Sequence[Transactions]) -> tuple[Longs, Transactions]:
-    """The transactions of several logs, one after the other, and before them the index of the log of each."""
-    some = [item for item, each in enumerate(transactions) if len(each)]
-    if not some:
-        return np.empty(0, np.int64), NO_TRANSACTIONS
-    owners = np.repeat(np.array(some, np.int64), [len(transactions[item]) for item in some])
-    # Not `np.concatenate`, which computes the common type of every two structured arrays.
-    return owners, np.frombuffer(b"".join(transactions[item].tobytes() for item in some), NO_TRANSACTIONS.dtype)
-
-
-def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
-    """Bytes of each log on disk: its segments as they were listed, and the bytes by which the log has grown since."""
-    total, last, size = (
-        np.fromiter(map(attrgetter(name), carried), np.int64, len(carried)) for name in ("listed_bytes", "last_segment", "last_bytes")
-    )
-    grown = np.where(logs["active_segment"] == last, logs["active_position"] - size, 0)
-    rolled = np.where(logs["active_segment"] > last, logs["active_position"], 0)
-    return np.where(total >= 0, total + np.maximum(grown, 0) + rolled, ABSENT)
-
-
-def assigned_rows(logs: Columns, decided: Decided, roles: Roles, silent: Flags) -> Longs:
-    """For each partition the log whose agent determines its replicas and ISR, `NOWHERE` if they are not known.
-
-    It is the log of the leader's own broker, which learns of a change first, because it requested the change. If that log is not observed
-    or silent, it is the log whose broker knows the highest leader epoch.
-    """
-    count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
-    return best_of_each(logs["replicas_of"], count, decided.in_sync_replicas >= 0, (decided.leader_epoch, roles.leads, ~silent))
+def _members(logs: Columns, assigned: Longs, brokers_of: Callable[[Longs], tuple[Longs, Longs]]) -> Flags:
+    """Which logs are on one of the brokers that their partition's replica has in a list."""
+    found = np.zeros(len(logs), np.bool_)
+    known = np.flatnonzero(assigned[logs["replicas_of"]] != NOWHERE)
+    owners, brokers = brokers_of(assigned[logs["replicas_of"][known]])
+    found[known[owners[brokers == logs["broker"][known][owners]]]] = True
+    return found
 
 
 def _of_partition(column: Longs, assigned: Longs) -> Longs:
@@ -186,10 +164,31 @@ def _may_stay_below(logs: Columns, names: Sequence[str], facts: Known, assigned:
     return stands
 
 
-def _members(logs: Columns, assigned: Longs, brokers_of: Callable[[Longs], tuple[Longs, Longs]]) -> Flags:
-    """Which logs are on one of the brokers that their partition's replica has in a list."""
-    found = np.zeros(len(logs), np.bool_)
-    known = np.flatnonzero(assigned[logs["replicas_of"]] != NOWHERE)
-    owners, brokers = brokers_of(assigned[logs["replicas_of"][known]])
-    found[known[owners[brokers == logs["broker"][known][owners]]]] = True
-    return found
+def of_all(transactions: Sequence[Transactions]) -> tuple[Longs, Transactions]:
+    """The transactions of several logs, one after the other, and before them the index of the log of each."""
+    some = [item for item, each in enumerate(transactions) if len(each)]
+    if not some:
+        return np.empty(0, np.int64), NO_TRANSACTIONS
+    owners = np.repeat(np.array(some, np.int64), [len(transactions[item]) for item in some])
+    # Not `np.concatenate`, which computes the common type of every two structured arrays.
+    return owners, np.frombuffer(b"".join(transactions[item].tobytes() for item in some), NO_TRANSACTIONS.dtype)
+
+
+def assigned_rows(logs: Columns, decided: Decided, roles: Roles, silent: Flags) -> Longs:
+    """For each partition the log whose agent determines its replicas and ISR, `NOWHERE` if they are not known.
+
+    It is the log of the leader's own broker, which learns of a change first, because it requested the change. If that log is not observed
+    or silent, it is the log whose broker knows the highest leader epoch.
+    """
+    count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
+    return best_of_each(logs["replicas_of"], count, decided.in_sync_replicas >= 0, (decided.leader_epoch, roles.leads, ~silent))
+
+
+def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
+    """Bytes of each log on disk: its segments as they were listed, and the bytes by which the log has grown since."""
+    total, last, size = (
+        np.fromiter(map(attrgetter(name), carried), np.int64, len(carried)) for name in ("listed_bytes", "last_segment", "last_bytes")
+    )
+    grown = np.where(logs["active_segment"] == last, logs["active_position"] - size, 0)
+    rolled = np.where(logs["active_segment"] > last, logs["active_position"], 0)
+    return np.where(total >= 0, total + np.maximum(grown, 0) + rolled, ABSENT)

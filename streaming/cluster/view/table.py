@@ -3,6 +3,8 @@
 Rows only ever set values. So a row may come again, and a micro-batch that is run again changes nothing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -28,15 +30,6 @@ from streaming.common.state_row import STATES
 from streaming.rules.limits import Limiter
 from streaming.rules.transaction_fold import NO_TRANSACTIONS
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Uncounted:
-    """``errors``: why a log is not counted, of logs that are not only waiting for it. ``idle``: the names of agents that count none."""
-
-    errors: Mapping[LogKey, str] = field(default_factory=dict)
-    idle: frozenset[str] = frozenset()
-
-
 _FIRST_SLOTS = 1024
 
 _Key: TypeAlias = tuple[Any, ...]
@@ -46,55 +39,6 @@ _UNCARRIED = (None,) * len(CARRIED)
 
 RECORD_KINDS = ("data", "aborted", "control")
 """What is counted of the records on disk; aborted ones are data too."""
-
-
-class Replica(NamedTuple):
-    """A log by its directory, whichever topic id it has."""
-
-    broker: int
-    topic: str
-    partition: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Snapshot:
-    """A copy of the table that no later row changes."""
-
-    columns: Columns
-    carried: list[Carried]  # by the number in ``columns["slot"]``
-    topic_ids: list[str]  # by the same
-    log_dirs: list[tuple[int, str]]  # (broker, path), by the number in ``columns["log_dir"]``
-    topic_names: list[str]  # by the number in ``columns["topic"]``
-    topic_labels: list[str]  # by the number in ``columns["topic"]``
-    topic_exported: Flags  # by the same
-    topic_counted: Flags  # by the same: the backlog of all its logs was read once, so its counters are exported
-    unreadable: Longs  # the numbers in ``columns["slot"]`` of logs that cannot be read now
-    unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
-    records: Longs  # by the number in ``columns["slot"]``: the records on disk, shape (kinds, slots); -1 where they are not counted
-    uncounted: Uncounted  # why others are not
-    restored: bool  # all that a run before has counted is here
-    scrubbed: Mapping[Replica, int]  # how many damaged batches scrubs know, for replicas that have any
-    agents: list[str]  # by the number in ``columns["agent"]``
-    silent: Flags  # by the same
-    rounds: dict[int, Rounds]  # by the same: what is decided, as far as the agent has sent it
-    read_ms: Longs  # by the same: up to when everything published is processed, by the clock of ``now_ms``; -1 not known
-    all_replicas: bool
-    context: PageContext
-    now_ms: int
-    steady_ms: int  # the same by a monotonic clock
-
-
-class ClusterNow(TypedDict, total=False):
-    """The fields of `PageContext` that agents report of the cluster."""
-
-    coordinator_partitions: int | None
-    fenced: frozenset[int]
-    topic_ids: Mapping[str, str] | None
-    topic_partitions: Mapping[str, int] | None
-    away: frozenset[int]
-    metadata_ms: int | None
-    clocks_ahead_ms: Mapping[int, int]
-    reassignments: tuple[Reassignment, ...]
 
 
 class Table:
@@ -433,6 +377,63 @@ class Table:
 
     def _unreadable_slots(self) -> list[int]:
         return [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncounted:
+    """``errors``: why a log is not counted, of logs that are not only waiting for it. ``idle``: the names of agents that count none."""
+
+    errors: Mapping[LogKey, str] = field(default_factory=dict)
+    idle: frozenset[str] = frozenset()
+
+
+class Replica(NamedTuple):
+    """A log by its directory, whichever topic id it has."""
+
+    broker: int
+    topic: str
+    partition: int
+
+
+class ClusterNow(TypedDict, total=False):
+    """The fields of `PageContext` that agents report of the cluster."""
+
+    coordinator_partitions: int | None
+    fenced: frozenset[int]
+    topic_ids: Mapping[str, str] | None
+    topic_partitions: Mapping[str, int] | None
+    away: frozenset[int]
+    metadata_ms: int | None
+    clocks_ahead_ms: Mapping[int, int]
+    reassignments: tuple[Reassignment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Snapshot:
+    """A copy of the table that no later row changes."""
+
+    columns: Columns
+    carried: list[Carried]  # by the number in ``columns["slot"]``
+    topic_ids: list[str]  # by the same
+    log_dirs: list[tuple[int, str]]  # (broker, path), by the number in ``columns["log_dir"]``
+    topic_names: list[str]  # by the number in ``columns["topic"]``
+    topic_labels: list[str]  # by the number in ``columns["topic"]``
+    topic_exported: Flags  # by the same
+    topic_counted: Flags  # by the same: the backlog of all its logs was read once, so its counters are exported
+    unreadable: Longs  # the numbers in ``columns["slot"]`` of logs that cannot be read now
+    unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
+    records: Longs  # by the number in ``columns["slot"]``: the records on disk, shape (kinds, slots); -1 where they are not counted
+    uncounted: Uncounted  # why others are not
+    restored: bool  # all that a run before has counted is here
+    scrubbed: Mapping[Replica, int]  # how many damaged batches scrubs know, for replicas that have any
+    agents: list[str]  # by the number in ``columns["agent"]``
+    silent: Flags  # by the same
+    rounds: dict[int, Rounds]  # by the same: what is decided, as far as the agent has sent it
+    read_ms: Longs  # by the same: up to when everything published is processed, by the clock of ``now_ms``; -1 not known
+    all_replicas: bool
+    context: PageContext
+    now_ms: int
+    steady_ms: int  # the same by a monotonic clock
 
 
 def _partition(key: LogKey) -> tuple[str, str, int]:

@@ -1,5 +1,7 @@
 """How unevenly the data of each topic lies in its partitions, as one number: that of the largest partition against their mean."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,25 +10,6 @@ import numpy as np
 from streaming.cluster.view.exported import Logs
 from streaming.cluster.view.replica_offsets import ABSENT
 from streaming.common.arrays import Flags, Longs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TopicSkews:
-    """Items are topics, in the order of their names. Skews are millionths, `ABSENT` where they are not known, and of an empty topic."""
-
-    names: list[str]
-    whole: Flags  # whether each partition that the cluster has of it is exported
-    size: Longs
-    records: Longs
-
-
-def one_of_each(logs: Logs) -> Longs:
-    """One exported log of each partition: that of the leader, if all replicas are exported."""
-    order = np.lexsort((-logs["leader"], logs.columns["replicas_of"]))
-    first = np.ones(len(order), np.bool_)
-    first[1:] = np.diff(logs.columns["replicas_of"][order]) != 0
-    found: Longs = order[first]
-    return found
 
 
 def topic_skews(logs: Logs, topics: Sequence[str], records: Longs, partitions: Mapping[str, int] | None) -> TopicSkews:
@@ -51,3 +34,22 @@ def topic_skews(logs: Logs, topics: Sequence[str], records: Longs, partitions: M
         return found
 
     return TopicSkews(names=names, whole=whole, size=skew(logs["size_bytes"][shown]), records=skew(records[shown]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TopicSkews:
+    """Items are topics, in the order of their names. Skews are millionths, `ABSENT` where they are not known, and of an empty topic."""
+
+    names: list[str]
+    whole: Flags  # whether each partition that the cluster has of it is exported
+    size: Longs
+    records: Longs
+
+
+def one_of_each(logs: Logs) -> Longs:
+    """One exported log of each partition: that of the leader, if all replicas are exported."""
+    order = np.lexsort((-logs["leader"], logs.columns["replicas_of"]))
+    first = np.ones(len(order), np.bool_)
+    first[1:] = np.diff(logs.columns["replicas_of"][order]) != 0
+    found: Longs = order[first]
+    return found

@@ -1,5 +1,7 @@
 """The open transactions of the exported logs: since when, and with which verdict, as columns and as a list of the late ones."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -30,113 +32,7 @@ from streaming.rules.transaction_verdicts import (
     verdicts,
 )
 
-# --- the open transactions of the exported logs as columns, of which some are made into values, one by one.
-
-
 _NO_DEADLINE = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Late:
-    """One open transaction, times in Unix milliseconds.
-
-    ``groups``: if it hangs in `__consumer_offsets`, the consumer groups whose offsets wait for it, as far as they are known.
-    """
-
-    log: int  # the index of its log among the judged logs
-    producer_id: int
-    producer_epoch: int
-    first_offset: int
-    start_ms: int  # its coordinator's if that is known
-    last_append_ms: int
-    transactional_id: str
-    coordinator_state: str  # "" if no coordinator knows it
-    verdict: str
-    stuck: bool  # defined in `streaming.rules.transaction_verdicts`
-    first_ms: int = -1  # when its first batch was appended to this log, -1 if that is not known
-    deadline_ms: int = -1  # when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known
-    as_of_ms: int = -1  # when its verdict was last certain, -1 if it is now
-    groups: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OpenList:
-    """One item for each open transaction, sorted by log and first offset.
-
-    ``found``: its columns as in `streaming.common.rows.TRANSACTIONS`. ``verdict`` and ``stuck``: see
-    `streaming.rules.transaction_verdicts`.
-    """
-
-    owner: Longs  # the index of its log among the judged logs
-    found: Any  # a structured array, whose fields have no types
-    claims: Claims
-    verdict: Longs
-    as_of_ms: Longs  # as in `Late`
-    stuck: Flags
-    young: Flags  # open for ``late_after_ms`` at most, and so not listed by itself; that is `ABSENT` where all are listed
-    late_after_ms: int
-    coordinators: Coordinators
-
-    def first_of(self, logs: Collection[int]) -> tuple[Late, ...]:
-        """The first transaction of each of these logs, which holds its last stable offset."""
-        firsts = self._firsts
-        return self.take(firsts[np.isin(self.owner[firsts], [*logs])])
-
-    def young_on(self, log: int) -> int:
-        """How many transactions on a log are too young to be listed."""
-        return int(np.count_nonzero(self.young & (self.owner == log)))
-
-    def first_since(self) -> dict[int, int]:
-        """Since when the first transaction of each log is open, Unix milliseconds, where its coordinator or its verdict shows it.
-
-        Where no coordinator knows it, only its producer's clock tells when it began. It is certain that it has been silent for long if it
-        hangs.
-        """
-        firsts, claims = self._firsts, self.claims
-        dated = claims.covered[firsts] & (claims.source[firsts] == StartSource.COORDINATOR)
-        hangs = self.verdict[firsts] == TransactionVerdict.HANGING
-        since_ms = np.where(dated, claims.start_ms[firsts], np.where(hangs, claims.last_ms[firsts], ABSENT))
-        some = np.flatnonzero(since_ms >= 0)
-        return dict(zip(self.owner[firsts[some]].tolist(), since_ms[some].tolist(), strict=True))
-
-    @property
-    def _firsts(self) -> Longs:
-        """The first transaction of each log that has one."""
-        return np.flatnonzero(np.append(True, self.owner[1:] != self.owner[:-1])[: len(self.owner)])
-
-    def of(self, logs: Collection[int], producer_ids: Collection[int]) -> tuple[Late, ...]:
-        """The transactions of some producers in some logs."""
-        return self.take(np.flatnonzero(np.isin(self.owner, [*logs]) & np.isin(self.found["producer_id"], [*producer_ids])))
-
-    def take(self, items: Longs) -> tuple[Late, ...]:
-        """Some transactions as values, in the order of ``items``."""
-        claims, found, appended_ms = self.claims, self.found, self.claims.appended_ms
-        ids = self.coordinators.names(claims.item[items], found["producer_id"][items])
-        return tuple(
-            Late(
-                log=int(self.owner[item]),
-                producer_id=int(found["producer_id"][item]),
-                producer_epoch=int(found["producer_epoch"][item]),
-                first_offset=int(found["first_offset"][item]),
-                start_ms=int(claims.start_ms[item]),
-                last_append_ms=int(appended_ms[item]),
-                transactional_id=transactional_id,
-                coordinator_state=STATES[claims.state[item]] if claims.state[item] >= 0 else "",
-                verdict=TransactionVerdict(int(self.verdict[item])).label,
-                stuck=bool(self.stuck[item]),
-                first_ms=int(found["start_ms"][item]),
-                deadline_ms=self._deadline_ms(item),
-                as_of_ms=int(self.as_of_ms[item]),
-            )
-            for item, transactional_id in zip(items.tolist(), ids, strict=True)
-        )
-
-    def _deadline_ms(self, item: int) -> int:
-        claims = self.claims
-        if not claims.covered[item] or claims.state[item] != ONGOING or claims.deadline_ms[item] == _NO_DEADLINE:
-            return -1
-        return int(claims.deadline_ms[item]) - GRACE_MS
-
 
 COLUMNS = (
     "open_transactions",
@@ -154,10 +50,8 @@ READ_AFTER_MS = 30_000
 It checks a quiet log in every fifth poll, and a poll takes seconds if much grows.
 """
 
-
 READ_WITHIN_MS = 60_000
 """This is long enough for micro-batches: they take seconds."""
-
 
 _OpenKey = tuple[str, int, int]
 """The log, the producer and the first offset of an open transaction."""
@@ -165,125 +59,8 @@ _OpenKey = tuple[str, int, int]
 _AppendKey = tuple[str, int, int, int]
 """The same, and when it was last appended to."""
 
-
-class _Seen(NamedTuple):
-    """What was known of a transaction that needs an operator, and when that was last certain."""
-
-    hangs: bool
-    stuck: bool
-    at_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class JudgedTransactions:
-    """What is exported about transactions at one moment. ``late``: those that are listed one by one; ``open``: all of them."""
-
-    columns: ReplicaOffsets
-    late: tuple[Late, ...]
-    omitted: int
-    open: OpenList
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CoordinatorView:
-    """What the logs of `__transaction_state` contain together.
-
-    ``readable_partitions`` were read to their ends from a current replica, and understood.
-    """
-
-    coordinators: Coordinators
-    partitions: int | None  # how many there are by the metadata log, None if not known
-    readable_partitions: frozenset[int]
-    read_ms: int  # everything that was in all of them at that time, by the job's clock, is processed; -1 if not all are readable
-    counts: dict[int, tuple[int, ...]]  # by broker, how many entries are in each of `streaming.rules.coordinator_state.STATES`
-    overdue: dict[int, int]  # by broker, how many readable entries are Ongoing beyond their timeout
-
-
-def coordinator_view(
-    logs: Columns,
-    carried: Sequence[Carried],
-    names: Sequence[str],
-    *,
-    read_ms: Longs,
-    speaks: Flags,
-    believed: Flags,
-    partitions: int | None,
-    clocks_ahead_ms: Mapping[int, int],
-    now_ms: int,
-) -> CoordinatorView:
-    """Combine the observed logs of `__transaction_state`.
-
-    If a partition has readable replicas, only these count: what a deposed leader wrote may never have been valid.
-
-    Args:
-        read_ms: up to when each log was processed, by the job's clock; -1 if that is not known, or the log is no current replica.
-        speaks: which logs are exported.
-        believed: which of them count even if they were not read to their ends from a current replica.
-        clocks_ahead_ms: by how much the clocks of coordinators are ahead of the job's, by which their entries are judged.
-    """
-    own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
-    tables = {item: entries(carried[item]) for item in own}
-    whole = (logs["settled"] == 1) & (logs["coordinator_upto"] >= logs["log_end_offset"]) & (read_ms >= 0)
-    replicas: dict[int, list[int]] = {}
-    for item in own:
-        replicas.setdefault(int(logs["partition"][item]), []).append(item)
-    found, read, readable_partitions = [], [], set[int]()
-    for partition, items in replicas.items():
-        # if no entries were published since the job started, they are not known: this does not mean that there are none
-        with_entries = [item for item in items if carried[item].coordinator is not None]
-        # an entry that is not understood may belong to any transaction
-        readable = [item for item in with_entries if whole[item] and NOT_UNDERSTOOD not in tables[item]["state"].to_pylist()]
-        chosen = readable or [item for item in items if speaks[item] and believed[item]]
-        found.append((newest(tables[item] for item in chosen), bool(readable), _broker(logs, items, speaks)))
-        if readable:
-            read.append(int(read_ms[readable].max()))
-            readable_partitions.add(partition)
-    lengths = [len(table) for table, _, _ in found]
-    current = np.repeat(np.array([readable for _, readable, _ in found], np.bool_), lengths)
-    brokers = np.repeat(np.array([broker for _, _, broker in found], np.int64), lengths)
-    complete = all_read(partitions, len(read), 0)
-    coordinators = Coordinators.of(
-        pa.concat_tables([newest(()), *(table for table, _, _ in found)]),
-        complete=complete,
-        current=current,
-        ahead_ms=np.array([clocks_ahead_ms.get(broker, 0) for broker in brokers.tolist()], np.int64) if clocks_ahead_ms else None,
-    )
-    overdue = {broker: 0 for _, readable, broker in found if readable}
-    for broker in brokers[coordinators.item[_overdue(coordinators, now_ms)]].tolist():
-        overdue[broker] += 1
-    return CoordinatorView(
-        coordinators=coordinators,
-        partitions=partitions,
-        readable_partitions=frozenset(readable_partitions),
-        read_ms=min(read, default=np.iinfo(np.int64).max) if complete else NOT_KNOWN,
-        counts=_counts({item: int(logs["broker"][item]) for item in own if speaks[item]}, tables),
-        overdue=overdue,
-    )
-
-
-def _overdue(coordinators: Coordinators, now_ms: int) -> Flags:
-    """Which entries their coordinator should have ended by now."""
-    timed = coordinators.current & (coordinators.state == ONGOING) & (coordinators.timeout_ms != NEVER_MS) & (coordinators.start_ms >= 0)
-    late: Flags = timed & (now_ms > coordinators.start_ms + coordinators.timeout_ms + GRACE_MS)
-    return late
-
-
-def _broker(logs: Columns, items: list[int], speaks: Flags) -> int:
-    """The broker that is exported for a partition: its coordinator, if the leader is observed."""
-    return next((int(logs["broker"][item]) for item in items if speaks[item]), int(logs["broker"][items[0]]))
-
-
-def _counts(brokers: dict[int, int], tables: dict[int, pa.Table]) -> dict[int, tuple[int, ...]]:
-    counts: dict[int, tuple[int, ...]] = {}
-    for item, broker in brokers.items():
-        known = counts.get(broker, (0,) * len(STATES))
-        counts[broker] = tuple(a + b for a, b in zip(known, count_states(tables[item]), strict=True))
-    return counts
-
-
-def entries(carried: Carried) -> pa.Table:
-    """The entries of one log, the newest of each transactional id: the fold keeps no others."""
-    return newest(()) if carried.coordinator is None else pa.Table.from_batches([carried.coordinator])
+MOST_ASKED = 20
+"""The groups of at most so many transactions are requested at once."""
 
 
 class TransactionJudge:
@@ -461,7 +238,12 @@ class TransactionJudge:
         return replace(claims, certain=known & was_read, awaited=known & ~was_read)
 
 
-_NEVER_SEEN = _Seen(hangs=False, stuck=False, at_ms=ABSENT)
+class _Seen(NamedTuple):
+    """What was known of a transaction that needs an operator, and when that was last certain."""
+
+    hangs: bool
+    stuck: bool
+    at_ms: int
 
 
 def _kept(key: _AppendKey, uncovered_ms: int, seen: _Seen) -> KeptTransaction:
@@ -476,6 +258,138 @@ def _kept(key: _AppendKey, uncovered_ms: int, seen: _Seen) -> KeptTransaction:
         stuck=seen.stuck,
         at_ms=seen.at_ms,
     )
+
+
+_NEVER_SEEN = _Seen(hangs=False, stuck=False, at_ms=ABSENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CoordinatorView:
+    """What the logs of `__transaction_state` contain together.
+
+    ``readable_partitions`` were read to their ends from a current replica, and understood.
+    """
+
+    coordinators: Coordinators
+    partitions: int | None  # how many there are by the metadata log, None if not known
+    readable_partitions: frozenset[int]
+    read_ms: int  # everything that was in all of them at that time, by the job's clock, is processed; -1 if not all are readable
+    counts: dict[int, tuple[int, ...]]  # by broker, how many entries are in each of `streaming.rules.coordinator_state.STATES`
+    overdue: dict[int, int]  # by broker, how many readable entries are Ongoing beyond their timeout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """One open transaction, times in Unix milliseconds.
+
+    ``groups``: if it hangs in `__consumer_offsets`, the consumer groups whose offsets wait for it, as far as they are known.
+    """
+
+    log: int  # the index of its log among the judged logs
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    start_ms: int  # its coordinator's if that is known
+    last_append_ms: int
+    transactional_id: str
+    coordinator_state: str  # "" if no coordinator knows it
+    verdict: str
+    stuck: bool  # defined in `streaming.rules.transaction_verdicts`
+    first_ms: int = -1  # when its first batch was appended to this log, -1 if that is not known
+    deadline_ms: int = -1  # when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known
+    as_of_ms: int = -1  # when its verdict was last certain, -1 if it is now
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenList:
+    """One item for each open transaction, sorted by log and first offset.
+
+    The open transactions of the exported logs as columns, of which some are made into values, one by one.
+
+    ``found``: its columns as in `streaming.common.rows.TRANSACTIONS`. ``verdict`` and ``stuck``: see
+    `streaming.rules.transaction_verdicts`.
+    """
+
+    owner: Longs  # the index of its log among the judged logs
+    found: Any  # a structured array, whose fields have no types
+    claims: Claims
+    verdict: Longs
+    as_of_ms: Longs  # as in `Late`
+    stuck: Flags
+    young: Flags  # open for ``late_after_ms`` at most, and so not listed by itself; that is `ABSENT` where all are listed
+    late_after_ms: int
+    coordinators: Coordinators
+
+    def first_of(self, logs: Collection[int]) -> tuple[Late, ...]:
+        """The first transaction of each of these logs, which holds its last stable offset."""
+        firsts = self._firsts
+        return self.take(firsts[np.isin(self.owner[firsts], [*logs])])
+
+    def young_on(self, log: int) -> int:
+        """How many transactions on a log are too young to be listed."""
+        return int(np.count_nonzero(self.young & (self.owner == log)))
+
+    def first_since(self) -> dict[int, int]:
+        """Since when the first transaction of each log is open, Unix milliseconds, where its coordinator or its verdict shows it.
+
+        Where no coordinator knows it, only its producer's clock tells when it began. It is certain that it has been silent for long if it
+        hangs.
+        """
+        firsts, claims = self._firsts, self.claims
+        dated = claims.covered[firsts] & (claims.source[firsts] == StartSource.COORDINATOR)
+        hangs = self.verdict[firsts] == TransactionVerdict.HANGING
+        since_ms = np.where(dated, claims.start_ms[firsts], np.where(hangs, claims.last_ms[firsts], ABSENT))
+        some = np.flatnonzero(since_ms >= 0)
+        return dict(zip(self.owner[firsts[some]].tolist(), since_ms[some].tolist(), strict=True))
+
+    @property
+    def _firsts(self) -> Longs:
+        """The first transaction of each log that has one."""
+        return np.flatnonzero(np.append(True, self.owner[1:] != self.owner[:-1])[: len(self.owner)])
+
+    def of(self, logs: Collection[int], producer_ids: Collection[int]) -> tuple[Late, ...]:
+        """The transactions of some producers in some logs."""
+        return self.take(np.flatnonzero(np.isin(self.owner, [*logs]) & np.isin(self.found["producer_id"], [*producer_ids])))
+
+    def take(self, items: Longs) -> tuple[Late, ...]:
+        """Some transactions as values, in the order of ``items``."""
+        claims, found, appended_ms = self.claims, self.found, self.claims.appended_ms
+        ids = self.coordinators.names(claims.item[items], found["producer_id"][items])
+        return tuple(
+            Late(
+                log=int(self.owner[item]),
+                producer_id=int(found["producer_id"][item]),
+                producer_epoch=int(found["producer_epoch"][item]),
+                first_offset=int(found["first_offset"][item]),
+                start_ms=int(claims.start_ms[item]),
+                last_append_ms=int(appended_ms[item]),
+                transactional_id=transactional_id,
+                coordinator_state=STATES[claims.state[item]] if claims.state[item] >= 0 else "",
+                verdict=TransactionVerdict(int(self.verdict[item])).label,
+                stuck=bool(self.stuck[item]),
+                first_ms=int(found["start_ms"][item]),
+                deadline_ms=self._deadline_ms(item),
+                as_of_ms=int(self.as_of_ms[item]),
+            )
+            for item, transactional_id in zip(items.tolist(), ids, strict=True)
+        )
+
+    def _deadline_ms(self, item: int) -> int:
+        claims = self.claims
+        if not claims.covered[item] or claims.state[item] != ONGOING or claims.deadline_ms[item] == _NO_DEADLINE:
+            return -1
+        return int(claims.deadline_ms[item]) - GRACE_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedTransactions:
+    """What is exported about transactions at one moment. ``late``: those that are listed one by one; ``open``: all of them."""
+
+    columns: ReplicaOffsets
+    late: tuple[Late, ...]
+    omitted: int
+    open: OpenList
 
 
 def _columns(count: int, owners: Longs, claims: Claims) -> ReplicaOffsets:
@@ -494,6 +408,93 @@ def _per_log(count: int, owners: Longs, those: Flags, unclear_items: Flags) -> L
     return np.where(unclear & (counts == 0), ABSENT, counts)
 
 
+def coordinator_view(
+    logs: Columns,
+    carried: Sequence[Carried],
+    names: Sequence[str],
+    *,
+    read_ms: Longs,
+    speaks: Flags,
+    believed: Flags,
+    partitions: int | None,
+    clocks_ahead_ms: Mapping[int, int],
+    now_ms: int,
+) -> CoordinatorView:
+    """Combine the observed logs of `__transaction_state`.
+
+    If a partition has readable replicas, only these count: what a deposed leader wrote may never have been valid.
+
+    Args:
+        read_ms: up to when each log was processed, by the job's clock; -1 if that is not known, or the log is no current replica.
+        speaks: which logs are exported.
+        believed: which of them count even if they were not read to their ends from a current replica.
+        clocks_ahead_ms: by how much the clocks of coordinators are ahead of the job's, by which their entries are judged.
+    """
+    own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
+    tables = {item: entries(carried[item]) for item in own}
+    whole = (logs["settled"] == 1) & (logs["coordinator_upto"] >= logs["log_end_offset"]) & (read_ms >= 0)
+    replicas: dict[int, list[int]] = {}
+    for item in own:
+        replicas.setdefault(int(logs["partition"][item]), []).append(item)
+    found, read, readable_partitions = [], [], set[int]()
+    for partition, items in replicas.items():
+        # if no entries were published since the job started, they are not known: this does not mean that there are none
+        with_entries = [item for item in items if carried[item].coordinator is not None]
+        # an entry that is not understood may belong to any transaction
+        readable = [item for item in with_entries if whole[item] and NOT_UNDERSTOOD not in tables[item]["state"].to_pylist()]
+        chosen = readable or [item for item in items if speaks[item] and believed[item]]
+        found.append((newest(tables[item] for item in chosen), bool(readable), _broker(logs, items, speaks)))
+        if readable:
+            read.append(int(read_ms[readable].max()))
+            readable_partitions.add(partition)
+    lengths = [len(table) for table, _, _ in found]
+    current = np.repeat(np.array([readable for _, readable, _ in found], np.bool_), lengths)
+    brokers = np.repeat(np.array([broker for _, _, broker in found], np.int64), lengths)
+    complete = all_read(partitions, len(read), 0)
+    coordinators = Coordinators.of(
+        pa.concat_tables([newest(()), *(table for table, _, _ in found)]),
+        complete=complete,
+        current=current,
+        ahead_ms=np.array([clocks_ahead_ms.get(broker, 0) for broker in brokers.tolist()], np.int64) if clocks_ahead_ms else None,
+    )
+    overdue = {broker: 0 for _, readable, broker in found if readable}
+    for broker in brokers[coordinators.item[_overdue(coordinators, now_ms)]].tolist():
+        overdue[broker] += 1
+    return CoordinatorView(
+        coordinators=coordinators,
+        partitions=partitions,
+        readable_partitions=frozenset(readable_partitions),
+        read_ms=min(read, default=np.iinfo(np.int64).max) if complete else NOT_KNOWN,
+        counts=_counts({item: int(logs["broker"][item]) for item in own if speaks[item]}, tables),
+        overdue=overdue,
+    )
+
+
+def entries(carried: Carried) -> pa.Table:
+    """The entries of one log, the newest of each transactional id: the fold keeps no others."""
+    return newest(()) if carried.coordinator is None else pa.Table.from_batches([carried.coordinator])
+
+
+def _broker(logs: Columns, items: list[int], speaks: Flags) -> int:
+    """The broker that is exported for a partition: its coordinator, if the leader is observed."""
+    return next((int(logs["broker"][item]) for item in items if speaks[item]), int(logs["broker"][items[0]]))
+
+
+def _overdue(coordinators: Coordinators, now_ms: int) -> Flags:
+    """Which entries their coordinator should have ended by now."""
+    timed = coordinators.current & (coordinators.state == ONGOING) & (coordinators.timeout_ms != NEVER_MS) & (coordinators.start_ms >= 0)
+    late: Flags = timed & (now_ms > coordinators.start_ms + coordinators.timeout_ms + GRACE_MS)
+    return late
+
+
+def _counts(brokers: dict[int, int], tables: dict[int, pa.Table]) -> dict[int, tuple[int, ...]]:
+    counts: dict[int, tuple[int, ...]] = {}
+    for item, broker in brokers.items():
+        known = counts.get(broker, (0,) * len(STATES))
+        counts[broker] = tuple(a + b for a, b in zip(known, count_states(tables[item]), strict=True))
+    return counts
+
+
 def states_of(counts: dict[int, tuple[int, ...]]) -> Iterable[tuple[int, str, int]]:
     """(broker, state, entries) of every broker that is exported for coordinators."""
     for broker in sorted(counts):
@@ -501,8 +502,9 @@ def states_of(counts: dict[int, tuple[int, ...]]) -> Iterable[tuple[int, str, in
             yield broker, state, entries
 
 
-MOST_ASKED = 20
-"""The groups of at most so many transactions are requested at once."""
+def requests(subjects: Iterable[HangingTransaction]) -> list[PendingCommits]:
+    """What agents are sent to request the groups of transactions."""
+    return [PendingCommits(**each._asdict()) for each in subjects]
 
 
 class HangingTransaction(NamedTuple):
@@ -514,11 +516,6 @@ class HangingTransaction(NamedTuple):
     topic_id: str
     producer_id: int
     first_offset: int
-
-
-def requests(subjects: Iterable[HangingTransaction]) -> list[PendingCommits]:
-    """What agents are sent to request the groups of transactions."""
-    return [PendingCommits(**each._asdict()) for each in subjects]
 
 
 def answered(answers: Iterable[PendingCommits]) -> dict[HangingTransaction, tuple[str, ...]]:

@@ -1,5 +1,7 @@
 """The values of all logs: integers as a matrix with a row for each column of `state_row.STATES`, the others beside it."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +19,13 @@ from streaming.common.rows import SEGMENTS, TRANSACTIONS, Change, unpack_entries
 from streaming.common.state_row import StateRow
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
+log = logging.getLogger(__name__)
+
 FREE = 0
 LOG = 1
 DEPARTED = 2
 RESIDUE = 3
+
 KINDS = {Change.LOG: LOG, Change.DEPARTED: DEPARTED, Change.RESIDUE: RESIDUE}
 """Codes of ``kind``: what a slot holds. A new matrix is all zeros, so free."""
 
@@ -29,6 +34,7 @@ PLACES = ("kind", "broker", "topic", "partition", "replicas_of", "agent", "log_d
 ``agent`` an agent, ``log_dir`` a log dir on a broker. ``slot`` is the slot of the log itself."""
 
 _NUMBERS = [each.name for each in columns_of(StateRow) if pa.types.is_integer(each.type) or pa.types.is_boolean(each.type)]
+
 SCALARS = tuple(name for name in _NUMBERS if name not in PLACES)
 """Columns of one number, in units of `streaming.common.state_row`."""
 
@@ -38,6 +44,32 @@ LISTS = widths_of(StateRow)
 _WIDTHS = dict.fromkeys((*PLACES, *SCALARS), 1) | LISTS
 _ENDS = dict(zip(_WIDTHS, accumulate(_WIDTHS.values()), strict=True))
 HEIGHT = _ENDS[next(reversed(_ENDS))]
+
+CARRIED = ("transactions", "coordinator", "segments")
+"""Columns of `streaming.common.state_row.STATES`, in the order of `Carried.updated`."""
+
+K = TypeVar("K", bound=Hashable)
+
+
+def read_values(states: pa.Table) -> Columns:
+    """The values of rows that are LOG, DEPARTED or RESIDUE; the numbers that the table assigns stay 0.
+
+    A column that a row does not fill (a RESIDUE row has skipped bytes alone) counts as 0.
+
+    Raises:
+        ValueError: a list is neither empty nor of the length in `LISTS`.
+    """
+    columns = empty_columns(len(states))
+    kinds = {str(change): kind for change, kind in KINDS.items()}
+    columns["kind"][:] = [kinds[change] for change in states["change"].to_pylist()]
+    for name in _NUMBERS:
+        column = states[name].cast(pa.int64())
+        columns[name][:] = pc.fill_null(column, 0).to_numpy()
+    for name in ("log_start_offset", "local_log_start_offset"):  # as told; the end is as read, so that it may be behind
+        np.minimum(columns[name], columns["log_end_offset"], out=columns[name])
+    for name, width in LISTS.items():
+        columns[name][:] = _read_list(states[name].combine_chunks(), name, width)
+    return columns
 
 
 class Columns:
@@ -60,15 +92,15 @@ class Columns:
         """Whether there is a column ``name``."""
         return name in _ENDS
 
-    def select(self, slots: Longs) -> "Columns":
+    def select(self, slots: Longs) -> Columns:
         """Some slots, in the order given."""
         return SelectedColumns(self, slots)
 
-    def upto(self, slots: int) -> "Columns":
+    def upto(self, slots: int) -> Columns:
         """A copy of the first ``slots`` slots."""
         return Columns(self.matrix[:, :slots].copy())
 
-    def grown(self, slots: int) -> "Columns":
+    def grown(self, slots: int) -> Columns:
         """A copy with room for ``slots`` slots, the new ones free."""
         return Columns(np.pad(self.matrix, ((0, 0), (0, slots - len(self)))))
 
@@ -101,27 +133,6 @@ def empty_columns(slots: int) -> Columns:
     return Columns(np.zeros((HEIGHT, slots), np.int64))
 
 
-def read_values(states: pa.Table) -> Columns:
-    """The values of rows that are LOG, DEPARTED or RESIDUE; the numbers that the table assigns stay 0.
-
-    A column that a row does not fill (a RESIDUE row has skipped bytes alone) counts as 0.
-
-    Raises:
-        ValueError: a list is neither empty nor of the length in `LISTS`.
-    """
-    columns = empty_columns(len(states))
-    kinds = {str(change): kind for change, kind in KINDS.items()}
-    columns["kind"][:] = [kinds[change] for change in states["change"].to_pylist()]
-    for name in _NUMBERS:
-        column = states[name].cast(pa.int64())
-        columns[name][:] = pc.fill_null(column, 0).to_numpy()
-    for name in ("log_start_offset", "local_log_start_offset"):  # as told; the end is as read, so that it may be behind
-        np.minimum(columns[name], columns["log_end_offset"], out=columns[name])
-    for name, width in LISTS.items():
-        columns[name][:] = _read_list(states[name].combine_chunks(), name, width)
-    return columns
-
-
 def _read_list(column: pa.ListArray, name: str, width: int) -> Longs:
     """A list column as shape (width, rows)."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
@@ -131,12 +142,6 @@ def _read_list(column: pa.ListArray, name: str, width: int) -> Longs:
     values = np.zeros((len(column), width), np.int64)
     values[filled] = pc.list_flatten(column).to_numpy(zero_copy_only=False).reshape(-1, width)
     return values.T
-
-
-log = logging.getLogger(__name__)
-
-CARRIED = ("transactions", "coordinator", "segments")
-"""Columns of `streaming.common.state_row.STATES`, in the order of `Carried.updated`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -154,7 +159,7 @@ class Carried:
     last_segment: int = -1
     last_bytes: int = -1
 
-    def updated(self, transactions: bytes | None, coordinator: bytes | None, segments: bytes | None) -> "Carried":
+    def updated(self, transactions: bytes | None, coordinator: bytes | None, segments: bytes | None) -> Carried:
         """The values after a row; None leaves a value as it is, except for ``transactions``."""
         after = self
         if transactions or len(self.transactions):
@@ -174,9 +179,6 @@ class Carried:
 
 
 NOTHING_CARRIED = Carried(transactions=NO_TRANSACTIONS)
-
-
-K = TypeVar("K", bound=Hashable)
 
 
 class Ids(Generic[K]):

@@ -1,5 +1,7 @@
 """What a snapshot of the table contains: one log per partition, sums over the logs of a topic and of a broker."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -40,35 +42,6 @@ PER_LOG_COUNTERS = ("corrupt_batches", "truncations", "truncated_bytes", "trunca
 """Columns summed over the logs that are there, followers too: each log has its own value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Topics:
-    """All topics of each broker, by their number in ``Logs.columns["topic"]``."""
-
-    labels: pa.LargeStringArray
-    order: Longs  # of the page, without topics that are not exported, or whose counters are not exported yet
-    sums: dict[str, Longs]  # by column: shape (topics,), of a list column (numbers, topics)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class View:
-    """What may be exported."""
-
-    logs: Logs
-    followers: Followers
-    observed: Observed
-    topics: Topics
-    skews: TopicSkews
-    elected: tuple[Elected, ...]
-    retention: RetentionResults
-    records: Longs  # as `Snapshot.records`
-    scrubbed: Mapping[Replica, int]
-    late: tuple[LateArrivals, ...]
-    overdue_after_ms: int
-    moves: tuple[Move, ...]
-    restored: bool  # as `Snapshot.restored`
-    skipped_bytes: dict[int, dict[str, list[int]]]  # by broker and SKIPPED_COPIES, in the order of `streaming.common.rows.SKIP_REASONS`
-
-
 def view(snapshot: Snapshot) -> View:
     """Compute what is exported of a snapshot."""
     columns = snapshot.columns
@@ -100,13 +73,33 @@ def view(snapshot: Snapshot) -> View:
     )
 
 
-def sum_by(group: Longs, values: Longs, groups: int) -> Longs:
-    """Sum ``values``, shape (n,) or (numbers, n), of each group: shape (groups,) or (numbers, groups)."""
-    if values.ndim == 2:
-        return np.stack([sum_by(group, row, groups) for row in values])
-    sums = np.zeros(groups, np.int64)
-    np.add.at(sums, group, values)
-    return sums
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Topics:
+    """All topics of each broker, by their number in ``Logs.columns["topic"]``."""
+
+    labels: pa.LargeStringArray
+    order: Longs  # of the page, without topics that are not exported, or whose counters are not exported yet
+    sums: dict[str, Longs]  # by column: shape (topics,), of a list column (numbers, topics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class View:
+    """What may be exported."""
+
+    logs: Logs
+    followers: Followers
+    observed: Observed
+    topics: Topics
+    skews: TopicSkews
+    elected: tuple[Elected, ...]
+    retention: RetentionResults
+    records: Longs  # as `Snapshot.records`
+    scrubbed: Mapping[Replica, int]
+    late: tuple[LateArrivals, ...]
+    overdue_after_ms: int
+    moves: tuple[Move, ...]
+    restored: bool  # as `Snapshot.restored`
+    skipped_bytes: dict[int, dict[str, list[int]]]  # by broker and SKIPPED_COPIES, in the order of `streaming.common.rows.SKIP_REASONS`
 
 
 def _topics(columns: Columns, there: Columns, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Topics:
@@ -118,6 +111,15 @@ def _topics(columns: Columns, there: Columns, snapshot: Snapshot, topic_labels: 
     sums |= {name: sum_by(settled["topic"], settled[name], count) for name in PER_LOG_COUNTERS}
     counted = np.flatnonzero(snapshot.topic_counted & snapshot.topic_exported)
     return Topics(labels=topic_labels, order=counted[np.argsort(rank[counted])], sums=sums)
+
+
+def sum_by(group: Longs, values: Longs, groups: int) -> Longs:
+    """Sum ``values``, shape (n,) or (numbers, n), of each group: shape (groups,) or (numbers, groups)."""
+    if values.ndim == 2:
+        return np.stack([sum_by(group, row, groups) for row in values])
+    sums = np.zeros(groups, np.int64)
+    np.add.at(sums, group, values)
+    return sums
 
 
 def _skipped_bytes(columns: Columns, *, all_replicas: bool) -> dict[int, dict[str, list[int]]]:

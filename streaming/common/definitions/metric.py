@@ -1,5 +1,7 @@
 """What defines a metric. Its name, by Prometheus' conventions, also contains its unit, and whether it is a counter."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -7,14 +9,6 @@ _UNITS = ("bytes", "seconds", "ratio")
 
 PARTITION = ("broker", "topic", "partition")
 """The labels of a partition's series."""
-
-
-class Type(StrEnum):
-    """A metric's type, as the exposition formats spell it."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
 
 
 class Total(StrEnum):
@@ -56,3 +50,11 @@ class Metric:
         """The base unit, "" for a plain number."""
         last = self.name.removesuffix("_total").rpartition("_")[2]
         return last if last in _UNITS else ""
+
+
+class Type(StrEnum):
+    """A metric's type, as the exposition formats spell it."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"

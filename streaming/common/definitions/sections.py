@@ -1,5 +1,7 @@
 """All metrics by section: the documentation describes them so, and whole sections may be left out of a page."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from enum import StrEnum
 from types import ModuleType
@@ -15,6 +17,11 @@ from streaming.common.definitions import (
     transaction_metrics,
 )
 from streaming.common.definitions.metric import Metric
+
+
+def section_of(metric: Metric) -> Section:
+    """The section that a metric belongs to: that of the exporter's page if it is on an agent's own page too."""
+    return _SECTION_OF[metric]
 
 
 class Section(StrEnum):
@@ -44,14 +51,11 @@ SECTIONS: Mapping[Section, tuple[Metric, ...]] = {
 }
 """The metrics of each section, in the order of the page."""
 
-METRICS = tuple(metric for section, metrics in SECTIONS.items() if section is not Section.AGENT for metric in metrics)
-"""All metrics of the exporter's page. An agent has a page of its own."""
 
 _SECTION_OF = dict.fromkeys(SECTIONS[Section.AGENT], Section.AGENT) | {
     metric: section for section, metrics in SECTIONS.items() if section is not Section.AGENT for metric in metrics
 }  # the exporter's page goes first: it has some of the agent's metrics too
 
 
-def section_of(metric: Metric) -> Section:
-    """The section that a metric belongs to: that of the exporter's page if it is on an agent's own page too."""
-    return _SECTION_OF[metric]
+METRICS = tuple(metric for section, metrics in SECTIONS.items() if section is not Section.AGENT for metric in metrics)
+"""All metrics of the exporter's page. An agent has a page of its own."""

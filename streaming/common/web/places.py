@@ -4,17 +4,14 @@ A client that has sent no complete request can only displace others that have no
 clients.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv6Address, ip_address
 from typing import Protocol, TypeVar
-
-# --- the limits for a client of the HTTP servers, and the counts of what was refused. All bounds are in one place, so that a document can
-# have them all and a test can compare. A "client" is an address; of IPv6 it is a network of 64 bits, because one machine has all addresses
-# of it.
-
 
 HEAD_BYTES = 64 << 10
 """The most bytes of a request's line and headers together. Prometheus sends half a KiB; the standard library would take 6.4 MB."""
@@ -82,81 +79,6 @@ RETRY_SECONDS = 2
 
 LINGER_BYTES = 64 << 10
 """The most bytes that are read and thrown away behind a refused request, so that its client gets the answer and no reset."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerCounts:
-    """Counts for metrics. ``cuts``: connections that were cut before their end; ``refusals``: requests that were refused because there was
-    too much to do; ``wrong``: requests whose password was wrong;
-    ``failures``: changes of the web config file that could not be used.
-    """
-
-    cuts: int
-    refusals: int
-    wrong: int
-    failures: int
-
-
-# --- which connections may stay
-
-
-class _OfClient(Protocol):
-    client: str
-
-
-_Connection = TypeVar("_Connection", bound=_OfClient)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """The bounds of one port: connections by stage, in all and for each client, the bytes of answers, and seconds.
-
-    ``idle_seconds``: what a connection may be silent that has had an answer. ``connection_seconds``: what one may last whatever it does;
-    ``age_seconds``: one that does nothing just then.
-    """
-
-    silent: int = SILENT_CONNECTIONS
-    silent_per_client: int = SILENT_PER_CLIENT
-    asking: int = REQUESTS
-    asking_per_client: int = REQUESTS_PER_CLIENT
-    probing: int = PROBES
-    taking: int = READERS
-    taking_per_client: int = READERS_PER_CLIENT
-    answer_bytes: int = ANSWER_BYTES
-    head_seconds: float = HEAD_SECONDS
-    idle_seconds: float = HEAD_SECONDS
-    connection_seconds: float = CONNECTION_SECONDS
-    age_seconds: float = CONNECTION_SECONDS
-    stalled_seconds: float = STALLED_SECONDS
-
-
-class Stage(Enum):
-    """The stages of a connection."""
-
-    SILENT = "silent"
-    """No complete request has come, or it has been answered."""
-
-    ASKING = "asking"
-    """A complete request is being answered."""
-
-    PROBING = "probing"
-    """A probe is being answered."""
-
-    TAKING = "taking"
-    """The answer is being sent."""
-
-
-@dataclass(slots=True, eq=False)
-class ConnectionPlace:
-    """One connection. ``since``: when it began its stage, or took the last bytes of its answer; ``nbytes``: of the answer."""
-
-    client: str
-    began: float
-    cut: Callable[[], object]
-    since: float
-    stage: Stage = Stage.SILENT
-    nbytes: int = 0
-    answered: bool = False
 
 
 class ConnectionPlaces:
@@ -249,6 +171,60 @@ class ConnectionPlaces:
         place.cut()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The bounds of one port: connections by stage, in all and for each client, the bytes of answers, and seconds.
+
+    Which connections may stay.
+
+    ``idle_seconds``: what a connection may be silent that has had an answer. ``connection_seconds``: what one may last whatever it does;
+    ``age_seconds``: one that does nothing just then.
+    """
+
+    silent: int = SILENT_CONNECTIONS
+    silent_per_client: int = SILENT_PER_CLIENT
+    asking: int = REQUESTS
+    asking_per_client: int = REQUESTS_PER_CLIENT
+    probing: int = PROBES
+    taking: int = READERS
+    taking_per_client: int = READERS_PER_CLIENT
+    answer_bytes: int = ANSWER_BYTES
+    head_seconds: float = HEAD_SECONDS
+    idle_seconds: float = HEAD_SECONDS
+    connection_seconds: float = CONNECTION_SECONDS
+    age_seconds: float = CONNECTION_SECONDS
+    stalled_seconds: float = STALLED_SECONDS
+
+
+class Stage(Enum):
+    """The stages of a connection."""
+
+    SILENT = "silent"
+    """No complete request has come, or it has been answered."""
+
+    ASKING = "asking"
+    """A complete request is being answered."""
+
+    PROBING = "probing"
+    """A probe is being answered."""
+
+    TAKING = "taking"
+    """The answer is being sent."""
+
+
+@dataclass(slots=True, eq=False)
+class ConnectionPlace:
+    """One connection. ``since``: when it began its stage, or took the last bytes of its answer; ``nbytes``: of the answer."""
+
+    client: str
+    began: float
+    cut: Callable[[], object]
+    since: float
+    stage: Stage = Stage.SILENT
+    nbytes: int = 0
+    answered: bool = False
+
+
 def client_of(host: str) -> str:
     """Who is behind an address."""
     try:
@@ -258,15 +234,6 @@ def client_of(host: str) -> str:
     if not isinstance(address, IPv6Address):
         return host
     return str(address.ipv4_mapped) if address.ipv4_mapped else str(int(address) >> 64)
-
-
-def _is_overdue(place: ConnectionPlace, now: float, bounds: Bounds) -> bool:
-    if now - place.began >= bounds.connection_seconds:
-        return True
-    if place.stage is Stage.SILENT:
-        silent = bounds.idle_seconds if place.answered else bounds.head_seconds
-        return now - place.since >= silent or now - place.began >= bounds.age_seconds
-    return place.stage is Stage.TAKING and now - place.since >= bounds.stalled_seconds
 
 
 def _least(places: Sequence[ConnectionPlace]) -> Sequence[ConnectionPlace]:
@@ -280,5 +247,38 @@ def oldest_of_crowd(connections: Sequence[_Connection]) -> _Connection:
     return next(each for each in connections if each.client == crowd)
 
 
+class _OfClient(Protocol):
+    client: str
+
+
+_Connection = TypeVar("_Connection", bound=_OfClient)
+
+
 def _most_stalled(places: Iterable[ConnectionPlace]) -> ConnectionPlace:
     return min(places, key=lambda place: place.since)
+
+
+def _is_overdue(place: ConnectionPlace, now: float, bounds: Bounds) -> bool:
+    if now - place.began >= bounds.connection_seconds:
+        return True
+    if place.stage is Stage.SILENT:
+        silent = bounds.idle_seconds if place.answered else bounds.head_seconds
+        return now - place.since >= silent or now - place.began >= bounds.age_seconds
+    return place.stage is Stage.TAKING and now - place.since >= bounds.stalled_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerCounts:
+    """Counts for metrics. ``cuts``: connections that were cut before their end; ``refusals``: requests that were refused because there was
+    too much to do; ``wrong``: requests whose password was wrong;
+    ``failures``: changes of the web config file that could not be used.
+
+    The limits for a client of the HTTP servers, and the counts of what was refused. All bounds are in one place, so that a document
+    can have them all and a test can compare. A "client" is an address; of IPv6 it is a network of 64 bits, because one machine has
+    all addresses of it.
+    """
+
+    cuts: int
+    refusals: int
+    wrong: int
+    failures: int

@@ -5,6 +5,8 @@ connected and for how long (`places`), which certificate the next client is show
 connection ends so that its client can read why.
 """
 
+from __future__ import annotations
+
 import asyncio
 import errno
 import logging
@@ -55,20 +57,6 @@ _REFUSALS = {
 """What Tornado finds in bytes that are no request, by the beginning of its words; everything else is not understood."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortOptions:
-    """``head_bytes``, ``body_bytes``: the most of a request; ``body_seconds``: what its body may take; ``idle_seconds``: what a
-    connection may be without a request, None where it ends with the first answer; ``linger_bytes``: what is read and thrown away behind a
-    refused request, so that its client gets the answer and no reset.
-    """
-
-    head_bytes: int
-    body_bytes: int
-    body_seconds: float = 10.0
-    idle_seconds: float | None = None
-    linger_bytes: int
-
-
 class Port:
     """Listens from its creation, answers from `start` to `close`.
 
@@ -85,7 +73,7 @@ class Port:
         self,
         host: str,
         port: int,
-        handler: "type[Handler]",
+        handler: type[Handler],
         more: Mapping[str, object],
         *,
         options: PortOptions,
@@ -199,7 +187,7 @@ class Port:
         else:
             self._http.handle_stream(stream, address)
 
-    async def _shake(self, stream: "_Tls", address: tuple[Any, ...]) -> None:
+    async def _shake(self, stream: _Tls, address: tuple[Any, ...]) -> None:
         try:
             await stream.wait_for_handshake()
             self._check(stream.socket.getpeercert() or {})
@@ -218,7 +206,7 @@ class Port:
             self._earlier.write(logging.WARNING, "refused: HTTP/2 is what jobs of protocol 4 speak, upgrade the job", {"client": client})
         return whole(sentence(status, words))
 
-    def let_go(self, stream: "_Stream", connection: socket.socket) -> None:
+    def let_go(self, stream: _Stream, connection: socket.socket) -> None:
         """End a connection. If one is closed with unread bytes it is reset, and its client might never read the answer."""
         self._streams.discard(stream)
         if not self.places.end(stream.place, self.monotonic()):  # it was cut
@@ -240,7 +228,7 @@ class Port:
 
         task.add_done_callback(end)
 
-    def _refusal(self, stream: "_Stream") -> Response | None:
+    def _refusal(self, stream: _Stream) -> Response | None:
         """What is said to a client for which Tornado has no answer at all."""
         most = f"{self.options.head_bytes} bytes at most"
         match stream.error:
@@ -260,55 +248,11 @@ class Port:
                 while left > 0 and (more := await self._loop.sock_recv(connection, _READ_BYTES)):
                     left -= len(more)
 
-    def _do(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+    def _do(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-class _TlsError(ConnectionResetError):
-    pass
-
-
-class _Stream(BaseIOStream):
-    """With its place, and with words where Tornado has none."""
-
-    port: Port
-    place: ConnectionPlace
-    socket: Any
-    is_plain = False
-    left: int
-    lines = 0
-    """How many lines of heads have come, among the ``left`` bytes that a head may have."""
-
-    def read_from_fd(self, buf: bytearray | memoryview) -> int | None:
-        """Look at what comes of a head: why it is none, Tornado does not say. Where a client begins TLS, both would wait for each other."""
-        count = super().read_from_fd(buf)
-        if count and self.place.stage is Stage.SILENT:
-            if self.is_plain and not self.lines and buf[0] == _HANDSHAKE:
-                raise _TlsError(errno.ECONNRESET, "a client begins TLS")
-            self.lines += bytes(buf[: min(count, self.left)]).count(b"\n")
-            self.left -= min(count, self.left)
-        return count
-
-    def write(self, data: bytes | memoryview) -> "asyncio.Future[None]":
-        """Also what Tornado says while it holds an error about the bytes of a client."""
-        error = sys.exception()
-        return super().write(self.port.refuse(error, self.place.client) if isinstance(error, HTTPInputError) else data)
-
-    def close_fd(self) -> None:
-        """Tornado calls it last, however the connection ends."""
-        connection, self.socket = self.socket, None
-        self.port.let_go(self, connection)
-
-
-class _Plain(_Stream, IOStream):
-    is_plain = True
-
-
-class _Tls(_Stream, SSLIOStream):
-    pass
 
 
 @stream_request_body
@@ -338,7 +282,7 @@ class Handler(RequestHandler):
     def compute_etag(self) -> None:
         """None: an answer is never the one before."""
 
-    async def send(self, data: "bytes | memoryview") -> None:
+    async def send(self, data: bytes | memoryview) -> None:
         """Send a part of an answer; it returns when the client has taken it."""
         view = memoryview(data)
         for begin in range(0, len(view), _WRITE_BYTES):
@@ -361,23 +305,18 @@ class Handler(RequestHandler):
             self.port.notes.write(logging.ERROR, "a request failed", {}, error)
 
 
-class _Rarely(logging.Handler):
-    """What Tornado itself logs, such as a handshake that failed: strangers cause it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortOptions:
+    """``head_bytes``, ``body_bytes``: the most of a request; ``body_seconds``: what its body may take; ``idle_seconds``: what a
+    connection may be without a request, None where it ends with the first answer; ``linger_bytes``: what is read and thrown away behind a
+    refused request, so that its client gets the answer and no reset.
+    """
 
-    def __init__(self, notes: RareLog) -> None:
-        super().__init__()
-        self._notes = notes
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._notes.write(logging.DEBUG, "a connection ended", {"why": quoted(record.getMessage()), "where": record.name})
-
-
-def log_rarely(notes: RareLog) -> None:
-    """Let Tornado's loggers write through ours."""
-    tornados = logging.getLogger("tornado")
-    if not any(isinstance(each, _Rarely) for each in tornados.handlers):
-        tornados.addHandler(_Rarely(notes))
-        tornados.propagate = False
+    head_bytes: int
+    body_bytes: int
+    body_seconds: float = 10.0
+    idle_seconds: float | None = None
+    linger_bytes: int
 
 
 def listen_at(host: str, port: int) -> socket.socket:
@@ -397,3 +336,66 @@ def listen_at(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+class _Stream(BaseIOStream):
+    """With its place, and with words where Tornado has none."""
+
+    port: Port
+    place: ConnectionPlace
+    socket: Any
+    is_plain = False
+    left: int
+    lines = 0
+    """How many lines of heads have come, among the ``left`` bytes that a head may have."""
+
+    def read_from_fd(self, buf: bytearray | memoryview) -> int | None:
+        """Look at what comes of a head: why it is none, Tornado does not say. Where a client begins TLS, both would wait for each other."""
+        count = super().read_from_fd(buf)
+        if count and self.place.stage is Stage.SILENT:
+            if self.is_plain and not self.lines and buf[0] == _HANDSHAKE:
+                raise _TlsError(errno.ECONNRESET, "a client begins TLS")
+            self.lines += bytes(buf[: min(count, self.left)]).count(b"\n")
+            self.left -= min(count, self.left)
+        return count
+
+    def write(self, data: bytes | memoryview) -> asyncio.Future[None]:
+        """Also what Tornado says while it holds an error about the bytes of a client."""
+        error = sys.exception()
+        return super().write(self.port.refuse(error, self.place.client) if isinstance(error, HTTPInputError) else data)
+
+    def close_fd(self) -> None:
+        """Tornado calls it last, however the connection ends."""
+        connection, self.socket = self.socket, None
+        self.port.let_go(self, connection)
+
+
+class _TlsError(ConnectionResetError):
+    pass
+
+
+def log_rarely(notes: RareLog) -> None:
+    """Let Tornado's loggers write through ours."""
+    tornados = logging.getLogger("tornado")
+    if not any(isinstance(each, _Rarely) for each in tornados.handlers):
+        tornados.addHandler(_Rarely(notes))
+        tornados.propagate = False
+
+
+class _Rarely(logging.Handler):
+    """What Tornado itself logs, such as a handshake that failed: strangers cause it."""
+
+    def __init__(self, notes: RareLog) -> None:
+        super().__init__()
+        self._notes = notes
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._notes.write(logging.DEBUG, "a connection ended", {"why": quoted(record.getMessage()), "where": record.name})
+
+
+class _Plain(_Stream, IOStream):
+    is_plain = True
+
+
+class _Tls(_Stream, SSLIOStream):
+    pass

@@ -1,5 +1,7 @@
 """What admins did to a cluster, by the records of its metadata log: topics, partitions, configurations, replicas, features and brokers."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -12,48 +14,9 @@ from streaming.kafka.formats.properties import ResourceType
 MOST_CHANGES = 1_000
 """The most changes that are kept, the newest."""
 
-
-class ChangeKind(StrEnum):
-    """What was changed. Elections and in-sync replicas are not among these: no admin has asked for them."""
-
-    TOPIC_CREATED = "topic_created"
-    TOPIC_DELETED = "topic_deleted"
-    PARTITIONS_ADDED = "partitions_added"
-    CONFIG_CHANGED = "config_changed"
-    REASSIGNMENT_BEGAN = "reassignment_began"
-    REASSIGNMENT_ENDED = "reassignment_ended"
-    FEATURE_CHANGED = "feature_changed"
-    BROKER_ADDED = "broker_added"
-    BROKER_REMOVED = "broker_removed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdminChange:
-    """One change, at the offset of its first record in the metadata log and the time of that, Unix milliseconds by the controller's clock.
-
-    ``name``: of a configuration, which is that of a topic, of a ``broker``, or of all brokers where neither is named; or of a feature.
-    ``before``, ``now``: its values, None where it was not set; ``hidden``: they may be secret, are not read, and "". Of added partitions
-    they are how many there were and are; of a reassignment that began the brokers that it removes and adds, of one that ended the
-    replicas of the one partition; of a new topic ``now`` is what it sets itself. ``partition``: -1 where there are none or several,
-    ``count`` of them. ``replicas``: of a new topic, how many each of its partitions has.
-    """
-
-    kind: str
-    offset: int
-    at_ms: int
-    topic: str = ""
-    topic_id: str = ""
-    partition: int = -1
-    count: int = 0
-    replicas: int = 0
-    broker: int = -1
-    name: str = ""
-    before: str | None = None
-    now: str | None = None
-    hidden: bool = False
-
-
 _Key = tuple[object, ...]
+
+_RESOURCE_TYPES = frozenset(ResourceType)
 
 
 class AdminLog:
@@ -82,7 +45,7 @@ class AdminLog:
         """Go on behind a snapshot: what it holds was there."""
         self.quiet, self.from_offset = False, offset
 
-    def recall(self, older: "AdminLog") -> None:
+    def recall(self, older: AdminLog) -> None:
         """Add what was before this began."""
         before = [each for each in older._kept if each.offset < self.from_offset]
         kept, self._kept = [*before, *self._kept], deque(maxlen=MOST_CHANGES)
@@ -215,7 +178,44 @@ class AdminLog:
             self._batch[key] = AdminChange(kind=str(kind), offset=self._offset, at_ms=self._at_ms, **fields)  # type: ignore[arg-type]
 
 
-_RESOURCE_TYPES = frozenset(ResourceType)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminChange:
+    """One change, at the offset of its first record in the metadata log and the time of that, Unix milliseconds by the controller's clock.
+
+    ``name``: of a configuration, which is that of a topic, of a ``broker``, or of all brokers where neither is named; or of a feature.
+    ``before``, ``now``: its values, None where it was not set; ``hidden``: they may be secret, are not read, and "". Of added partitions
+    they are how many there were and are; of a reassignment that began the brokers that it removes and adds, of one that ended the
+    replicas of the one partition; of a new topic ``now`` is what it sets itself. ``partition``: -1 where there are none or several,
+    ``count`` of them. ``replicas``: of a new topic, how many each of its partitions has.
+    """
+
+    kind: str
+    offset: int
+    at_ms: int
+    topic: str = ""
+    topic_id: str = ""
+    partition: int = -1
+    count: int = 0
+    replicas: int = 0
+    broker: int = -1
+    name: str = ""
+    before: str | None = None
+    now: str | None = None
+    hidden: bool = False
+
+
+class ChangeKind(StrEnum):
+    """What was changed. Elections and in-sync replicas are not among these: no admin has asked for them."""
+
+    TOPIC_CREATED = "topic_created"
+    TOPIC_DELETED = "topic_deleted"
+    PARTITIONS_ADDED = "partitions_added"
+    CONFIG_CHANGED = "config_changed"
+    REASSIGNMENT_BEGAN = "reassignment_began"
+    REASSIGNMENT_ENDED = "reassignment_ended"
+    FEATURE_CHANGED = "feature_changed"
+    BROKER_ADDED = "broker_added"
+    BROKER_REMOVED = "broker_removed"
 
 
 def _ids(brokers: tuple[int, ...] | set[int]) -> str:

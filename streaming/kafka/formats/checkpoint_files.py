@@ -1,5 +1,7 @@
 """The small files of Kafka next to its segments: offset checkpoints, leader epochs, topic ids, elections of the metadata quorum."""
 
+from __future__ import annotations
+
 import json
 import re
 import sys
@@ -16,21 +18,7 @@ _MOST_DIGITS = 19
 _MOST_SHOWN = 40
 _AS_WRITTEN = re.compile(r"0\n(0|[1-9][0-9]{0,8})\n(?:[a-zA-Z0-9._-]+ [0-9]{1,9} [0-9]{1,18}\n)*+", re.ASCII)
 
-
-class CheckpointEntry(NamedTuple):
-    """One line of an offset checkpoint. A live broker of 10,000 partitions writes them all every five seconds."""
-
-    topic: str
-    partition: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class EpochEntry:
-    """One line of `leader-epoch-checkpoint`: `start_offset` is the first offset of `epoch`."""
-
-    epoch: int
-    start_offset: int
+_VERSIONS = (0, 1)
 
 
 def parse_offset_checkpoint(data: bytes) -> tuple[CheckpointEntry, ...]:
@@ -45,6 +33,14 @@ def parse_offset_checkpoint(data: bytes) -> tuple[CheckpointEntry, ...]:
         CheckpointEntry(sys.intern(topic), _number(partition, _MAX_INT, line), _number(offset, _MAX_LONG, line))
         for line, (topic, partition, offset) in _entries(data, 3)
     )
+
+
+class CheckpointEntry(NamedTuple):
+    """One line of an offset checkpoint. A live broker of 10,000 partitions writes them all every five seconds."""
+
+    topic: str
+    partition: int
+    offset: int
 
 
 def _entries_as_written(data: bytes) -> tuple[CheckpointEntry, ...] | None:
@@ -65,59 +61,10 @@ def _entries_as_written(data: bytes) -> tuple[CheckpointEntry, ...] | None:
     )
 
 
-def changed_entries(data: bytes, before: bytes) -> tuple[CheckpointEntry, ...] | None:
-    """The entries in which an offset checkpoint differs from an earlier version of it, which was understood.
-
-    None if it has to be parsed as a whole: its head is another, most of its lines are, or not each of them has taken the place of one of
-    the same partition. Raises FormatError, whose line number means nothing.
-    """
-    lines, lines_before = data.split(b"\n"), before.split(b"\n")
-    there, known = set(lines[2:]), set(lines_before[2:])
-    come, gone = there - known, known - there
-    twice = len(there) < len(lines[2:]) or len(known) < len(lines_before[2:])
-    if lines[:2] != lines_before[:2] or twice or 2 * len(come) > len(there):
-        return None
-    if len(come) != len(gone) or {_place(line) for line in come} != {_place(line) for line in gone}:
-        return None
-    return parse_offset_checkpoint(b"\n".join([b"0", b"%d" % len(come), *come]))
-
-
-def _place(line: bytes) -> bytes:
-    return line.rpartition(b" ")[0]
-
-
-def parse_leader_epochs(data: bytes) -> tuple[EpochEntry, ...]:
-    """The entries of `leader-epoch-checkpoint` in the file's order, which Kafka keeps ascending (`LeaderEpochCheckpointFile`).
-
-    It may be ahead of the log, because a new epoch is written before its first batch. An empty file has no entries. Raises FormatError that
-    names the line.
-    """
-    return tuple(EpochEntry(_number(epoch, _MAX_INT, line), _number(start, _MAX_LONG, line)) for line, (epoch, start) in _entries(data, 2))
-
-
-def parse_partition_metadata(data: bytes) -> str:
-    """The topic id in `partition.metadata`, 22 characters (`PartitionMetadataFile`). Raises FormatError that names the line."""
-    lines = _lines(data)
-    if len(lines) != 2:
-        raise FormatError(f"expected 2 lines, found {len(lines)}")
-    if lines[0].split() != ["version:", "0"]:
-        raise FormatError(f"line 1: version {quoted(lines[0])} is not known")
-    key, _, topic_id = lines[1].partition(": ")
-    if key != "topic_id":
-        raise FormatError(f"line 2: expected topic_id, found {quoted(lines[1])}")
-    return check_uuid(topic_id.strip())
-
-
-def parse_clean_shutdown(data: bytes) -> tuple[int | None, int | None]:
-    """The version and the broker's epoch in `.kafka_cleanshutdown` (`CleanShutdownFileHandler`); brokers before 3.7 leave it empty.
-
-    Raises FormatError if it has something else.
-    """
-    try:
-        found = json.loads(data) if data.strip() else {"version": None, "brokerEpoch": None}
-        return found["version"], found["brokerEpoch"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FormatError(f"{quoted(data[:_MOST_SHOWN])} has no broker's epoch") from error
+def _number(text: str, largest: int, line: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and int(text) <= largest):
+        raise FormatError(f"line {line}: {quoted(text)} is not a number from 0 to {largest}")
+    return int(text)
 
 
 def _entries(data: bytes, fields: int) -> list[tuple[int, list[str]]]:
@@ -150,38 +97,77 @@ def _lines(data: bytes) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _number(text: str, largest: int, line: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and int(text) <= largest):
-        raise FormatError(f"line {line}: {quoted(text)} is not a number from 0 to {largest}")
-    return int(text)
+def changed_entries(data: bytes, before: bytes) -> tuple[CheckpointEntry, ...] | None:
+    """The entries in which an offset checkpoint differs from an earlier version of it, which was understood.
 
-
-# --- `quorum-state` next to the metadata log: a node's record of the quorum's elections (`FileQuorumStateStore`, `QuorumStateData`). One
-# JSON object. Version 0: `clusterId, leaderId, leaderEpoch, votedId, appliedOffset, currentVoters [{voterId}], data_version`. Version 1
-# (Kafka 3.9, voters that may change): `leaderId, leaderEpoch, votedId, votedDirectoryId, data_version`. Kafka replaces the file by a
-# rename.
-
-
-_VERSIONS = (0, 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumState:
-    """`leader_id` is the active controller and `voted_id` the node that this one voted for, -1 if there is none.
-
-    `voters` is empty in version 1, where the metadata log contains them; `voted_directory_id` is None in version 0.
+    None if it has to be parsed as a whole: its head is another, most of its lines are, or not each of them has taken the place of one of
+    the same partition. Raises FormatError, whose line number means nothing.
     """
+    lines, lines_before = data.split(b"\n"), before.split(b"\n")
+    there, known = set(lines[2:]), set(lines_before[2:])
+    come, gone = there - known, known - there
+    twice = len(there) < len(lines[2:]) or len(known) < len(lines_before[2:])
+    if lines[:2] != lines_before[:2] or twice or 2 * len(come) > len(there):
+        return None
+    if len(come) != len(gone) or {_place(line) for line in come} != {_place(line) for line in gone}:
+        return None
+    return parse_offset_checkpoint(b"\n".join([b"0", b"%d" % len(come), *come]))
 
-    version: int
-    leader_id: int
-    leader_epoch: int
-    voted_id: int
-    voted_directory_id: str | None
-    voters: tuple[int, ...]
+
+def _place(line: bytes) -> bytes:
+    return line.rpartition(b" ")[0]
+
+
+def parse_leader_epochs(data: bytes) -> tuple[EpochEntry, ...]:
+    """The entries of `leader-epoch-checkpoint` in the file's order, which Kafka keeps ascending (`LeaderEpochCheckpointFile`).
+
+    It may be ahead of the log, because a new epoch is written before its first batch. An empty file has no entries. Raises FormatError that
+    names the line.
+    """
+    return tuple(EpochEntry(_number(epoch, _MAX_INT, line), _number(start, _MAX_LONG, line)) for line, (epoch, start) in _entries(data, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEntry:
+    """One line of `leader-epoch-checkpoint`: `start_offset` is the first offset of `epoch`."""
+
+    epoch: int
+    start_offset: int
+
+
+def parse_partition_metadata(data: bytes) -> str:
+    """The topic id in `partition.metadata`, 22 characters (`PartitionMetadataFile`). Raises FormatError that names the line."""
+    lines = _lines(data)
+    if len(lines) != 2:
+        raise FormatError(f"expected 2 lines, found {len(lines)}")
+    if lines[0].split() != ["version:", "0"]:
+        raise FormatError(f"line 1: version {quoted(lines[0])} is not known")
+    key, _, topic_id = lines[1].partition(": ")
+    if key != "topic_id":
+        raise FormatError(f"line 2: expected topic_id, found {quoted(lines[1])}")
+    return check_uuid(topic_id.strip())
+
+
+def parse_clean_shutdown(data: bytes) -> tuple[int | None, int | None]:
+    """The version and the broker's epoch in `.kafka_cleanshutdown` (`CleanShutdownFileHandler`); brokers before 3.7 leave it empty.
+
+    Raises FormatError if it has something else.
+    """
+    try:
+        found = json.loads(data) if data.strip() else {"version": None, "brokerEpoch": None}
+        return found["version"], found["brokerEpoch"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FormatError(f"{quoted(data[:_MOST_SHOWN])} has no broker's epoch") from error
 
 
 def parse_quorum_state(data: bytes) -> QuorumState:
-    """Parse the quorum state of a node. Raises FormatError if it is not one of the two versions."""
+    """Parse the quorum state of a node. Raises FormatError if it is not one of the two versions.
+
+    `quorum-state` next to the metadata log: a node's record of the quorum's elections (`FileQuorumStateStore`, `QuorumStateData`).
+    One JSON object. Version 0: `clusterId, leaderId, leaderEpoch, votedId, appliedOffset, currentVoters [{voterId}], data_version`.
+    Version 1 (Kafka 3.9, voters that may change): `leaderId, leaderEpoch, votedId, votedDirectoryId, data_version`. Kafka replaces
+    the file by a rename.
+    """
     try:
         state = json.loads(data)
     except (ValueError, RecursionError) as error:  # not UTF-8 is a ValueError too
@@ -199,6 +185,21 @@ def parse_quorum_state(data: bytes) -> QuorumState:
         voted_directory_id=_uuid(state, "votedDirectoryId") if version == 1 else None,
         voters=_voters(state.get("currentVoters")) if version == 0 else (),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumState:
+    """`leader_id` is the active controller and `voted_id` the node that this one voted for, -1 if there is none.
+
+    `voters` is empty in version 1, where the metadata log contains them; `voted_directory_id` is None in version 0.
+    """
+
+    version: int
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    voted_directory_id: str | None
+    voters: tuple[int, ...]
 
 
 def _state_number(state: dict[str, object], name: str) -> int:

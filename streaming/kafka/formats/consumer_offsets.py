@@ -6,6 +6,8 @@ A group of a newer protocol takes several records: `consumer_groups`, `share_gro
 count only from the COMMIT marker of their producer in the same partition on. Times are Unix milliseconds.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,8 +40,60 @@ from streaming.kafka.formats.wire import (
     versions,
 )
 
-# --- streams groups as `__consumer_offsets` stores them (`StreamsGroup*Value`, KIP-1071): the group, its members, and its topology. Keys
-# and values are encoded as those of `consumer_groups`. Streams groups commit offsets as consumer groups do.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetCommit:
+    """A committed offset: the next one that the group reads. -1 means "none", `topic_id` is None before version 4."""
+
+    offset: Int64
+    leader_epoch: Int32 = versions("3+", -1)
+    metadata: str
+    commit_timestamp: Int64
+    expire_timestamp: Int64 = versions("1", -1)
+    topic_id: Uuid | None = tagged(0, "4+", None)
+
+
+def read_key_type(key: bytes) -> int:
+    """The type of a record by its key, one of `KeyType` or a newer one. Raises FormatError for a damaged key."""
+    return PlainReader(key).int16()
+
+
+def read_offsets_key(key: bytes) -> OffsetsKey:
+    """Parse the key of a record. Raises FormatError for a damaged one."""
+    reader = PlainReader(key)
+    key_type = reader.int16()
+    if key_type not in _KEYS:
+        return OtherKey(key_type, key[2:])
+    found = _KEYS[key_type](reader)
+    reader.end()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitKey:
+    """The key of an offset that a group committed for a partition."""
+
+    group: str
+    topic: str
+    partition: Int32
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """The key of a group of the classic protocol."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherKey:
+    """A key that is not parsed: `key_type` is its type, a `KeyType` if it is known; `data` is the part after the type."""
+
+    key_type: int
+    data: bytes
+
+
+OffsetsKey = OffsetCommitKey | GroupKey | AnyConsumerGroupKey | OtherKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +217,7 @@ class Topology:
 
 StreamsGroupValue = StreamsGroup | StreamsGroupMember | TargetAssignment | TargetStreamsMember | CurrentStreamsMember | Topology
 
+
 STREAMS_GROUP_RECORDS: dict[KeyType, GroupRecordKind[StreamsGroupValue]] = {
     KeyType.STREAMS_GROUP_METADATA: (ConsumerGroupKey, SchemaMessage(StreamsGroup, "0")),
     KeyType.STREAMS_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, SchemaMessage(StreamsGroupMember, "0")),
@@ -174,48 +229,7 @@ STREAMS_GROUP_RECORDS: dict[KeyType, GroupRecordKind[StreamsGroupValue]] = {
 """The records by the types of their keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommitKey:
-    """The key of an offset that a group committed for a partition."""
-
-    group: str
-    topic: str
-    partition: Int32
-
-
-@dataclass(frozen=True, slots=True)
-class GroupKey:
-    """The key of a group of the classic protocol."""
-
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
-class OtherKey:
-    """A key that is not parsed: `key_type` is its type, a `KeyType` if it is known; `data` is the part after the type."""
-
-    key_type: int
-    data: bytes
-
-
-OffsetsKey = OffsetCommitKey | GroupKey | AnyConsumerGroupKey | OtherKey
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetCommit:
-    """A committed offset: the next one that the group reads. -1 means "none", `topic_id` is None before version 4."""
-
-    offset: Int64
-    leader_epoch: Int32 = versions("3+", -1)
-    metadata: str
-    commit_timestamp: Int64
-    expire_timestamp: Int64 = versions("1", -1)
-    topic_id: Uuid | None = tagged(0, "4+", None)
-
-
 NewerGroupValue = ConsumerGroupValue | ShareGroupValue | StreamsGroupValue
-
-OffsetsValue = OffsetCommit | GroupMetadata | NewerGroupValue | bytes
 
 
 _NEWER_GROUPS: dict[KeyType, GroupRecordKind[NewerGroupValue]] = {
@@ -223,33 +237,21 @@ _NEWER_GROUPS: dict[KeyType, GroupRecordKind[NewerGroupValue]] = {
     **SHARE_GROUP_RECORDS,
     **STREAMS_GROUP_RECORDS,
 }
+
+
 _KEYS: dict[int, Callable[[Reader], OffsetsKey]] = {
     KeyType.LEGACY_OFFSET_COMMIT: structure(OffsetCommitKey),
     KeyType.OFFSET_COMMIT: structure(OffsetCommitKey),
     KeyType.GROUP_METADATA: structure(GroupKey),
     **{key_type: structure(kind, key_type=key_type) for key_type, (kind, _) in _NEWER_GROUPS.items()},
 }
-_OFFSET_COMMIT = SchemaMessage(OffsetCommit, "0-4", flexible="4+")
-
-
-def read_key_type(key: bytes) -> int:
-    """The type of a record by its key, one of `KeyType` or a newer one. Raises FormatError for a damaged key."""
-    return PlainReader(key).int16()
-
-
-def read_offsets_key(key: bytes) -> OffsetsKey:
-    """Parse the key of a record. Raises FormatError for a damaged one."""
-    reader = PlainReader(key)
-    key_type = reader.int16()
-    if key_type not in _KEYS:
-        return OtherKey(key_type, key[2:])
-    found = _KEYS[key_type](reader)
-    reader.end()
-    return found
 
 
 def read_offsets_value(key: OffsetsKey, value: bytes) -> OffsetsValue:
     """Parse the value of a record that is no tombstone. If the key is not parsed, return the value unchanged.
+
+    Streams groups as `__consumer_offsets` stores them (`StreamsGroup*Value`, KIP-1071): the group, its members, and its topology.
+    Keys and values are encoded as those of `consumer_groups`. Streams groups commit offsets as consumer groups do.
 
     Raises:
         FormatError: it is damaged, or of a version that is not known.
@@ -265,6 +267,12 @@ def read_offsets_value(key: OffsetsKey, value: bytes) -> OffsetsValue:
             return _NEWER_GROUPS[key.key_type][1].read(value, key.key_type.name)
 
 
+OffsetsValue = OffsetCommit | GroupMetadata | NewerGroupValue | bytes
+
+
 def read_offset_commit(value: bytes) -> OffsetCommit:
     """Parse the value of an offset commit, versions 0 to 4. Raises FormatError as `read_offsets_value` does."""
     return _OFFSET_COMMIT.read(value, "offset commit")
+
+
+_OFFSET_COMMIT = SchemaMessage(OffsetCommit, "0-4", flexible="4+")

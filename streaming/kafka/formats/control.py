@@ -9,6 +9,8 @@ Types 2 and above occur only in `__cluster_metadata`. A marker does not contain 
 of its batch. Larger versions of keys and markers are read as version 0, as Kafka does.
 """
 
+from __future__ import annotations
+
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -21,16 +23,26 @@ _KEY = struct.Struct(">hh")
 _MARKER = struct.Struct(">hi")
 
 
-class ControlType(IntEnum):
-    """The types that exist."""
+def read_control(record: Record) -> ControlRecord:
+    """Parse a record of a control batch.
 
-    ABORT = 0
-    COMMIT = 1
-    LEADER_CHANGE = 2
-    SNAPSHOT_HEADER = 3
-    SNAPSHOT_FOOTER = 4
-    KRAFT_VERSION = 5
-    KRAFT_VOTERS = 6
+    Raises:
+        FormatError: the key does not belong to a control record, or the value is damaged.
+    """
+    control_type = read_control_type(record.key or b"")
+    if control_type in (ControlType.ABORT, ControlType.COMMIT):
+        return _marker(control_type == ControlType.COMMIT, record.value)
+    if control_type not in _MESSAGES:
+        return UnknownControl(control_type, record.value)
+    if record.value is None:
+        raise FormatError("control record without a value")
+    reader = Reader(record.value)
+    layout = _MESSAGES[control_type].layout(reader.int16())
+    if layout is None:
+        return UnknownControl(control_type, record.value)
+    found = layout(reader)
+    reader.end()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,26 +144,16 @@ def read_control_type(key: bytes) -> int:
     return int(control_type)
 
 
-def read_control(record: Record) -> ControlRecord:
-    """Parse a record of a control batch.
+class ControlType(IntEnum):
+    """The types that exist."""
 
-    Raises:
-        FormatError: the key does not belong to a control record, or the value is damaged.
-    """
-    control_type = read_control_type(record.key or b"")
-    if control_type in (ControlType.ABORT, ControlType.COMMIT):
-        return _marker(control_type == ControlType.COMMIT, record.value)
-    if control_type not in _MESSAGES:
-        return UnknownControl(control_type, record.value)
-    if record.value is None:
-        raise FormatError("control record without a value")
-    reader = Reader(record.value)
-    layout = _MESSAGES[control_type].layout(reader.int16())
-    if layout is None:
-        return UnknownControl(control_type, record.value)
-    found = layout(reader)
-    reader.end()
-    return found
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
 
 
 def _marker(committed: bool, value: bytes | None) -> EndTxnMarker:

@@ -1,5 +1,7 @@
 """The records of `__transaction_state` and `__share_group_state`: the entries of the coordinators of transactions and of share groups."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated
@@ -7,12 +9,10 @@ from typing import Annotated
 from streaming.errors import FormatError
 from streaming.kafka.formats.wire import Int8, Int16, Int32, Int64, PlainReader, Reader, SchemaMessage, Uuid, structure, tagged
 
-# --- the records of `__transaction_state`: the coordinators' entries about transactional ids (`TransactionLog`, `TransactionLogValue`).
-# Key: `type i16 (0), transactional_id string`, plain. Value: `version i16`, then `TransactionMetadata`. Version 1 comes with
-# transaction.version 1. A null value means that the id has expired. Times are the coordinator's clock in Unix milliseconds.
-
-
 _KEY_TYPE = 0
+
+DONE = frozenset({2, 4})
+"""The states in which a group is done with records: acknowledged, archived. Neither is ever left."""
 
 
 class TransactionState(IntEnum):
@@ -31,46 +31,6 @@ class TransactionState(IntEnum):
     def kafka_name(self) -> str:
         """Its name in Kafka's tools, such as `PrepareCommit`."""
         return "".join(word.capitalize() for word in self.name.split("_"))
-
-
-def _read_state(reader: Reader) -> TransactionState:
-    """Read the code of a state, an int8. Raises FormatError if it is not known."""
-    code = reader.int8()
-    try:
-        return TransactionState(code)
-    except ValueError:
-        raise FormatError(f"transaction state {code} is not known") from None
-
-
-@dataclass(frozen=True, slots=True)
-class TopicPartitions:
-    """Some partitions of one topic."""
-
-    topic: str
-    partitions: tuple[Int32, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionMetadata:
-    """A coordinator's entry about one transactional id (`TransactionLogValue`); -1 means "none".
-
-    `partitions` are all that the transaction has touched, including those whose markers are already written while it is being completed.
-    """
-
-    producer_id: Int64
-    previous_producer_id: Int64 = tagged(0, "1+", -1)
-    next_producer_id: Int64 = tagged(1, "1+", -1)
-    producer_epoch: Int16
-    next_producer_epoch: Int16 = tagged(3, "1+", -1)
-    timeout_ms: Int32
-    state: Annotated[TransactionState, _read_state]
-    partitions: tuple[TopicPartitions, ...]
-    last_update_timestamp: Int64
-    start_timestamp: Int64
-    client_transaction_version: Int16 = tagged(2, "1+", 0)
-
-
-_VALUE = SchemaMessage(TransactionMetadata, "0-1", flexible="1+")
 
 
 def read_transaction_key(key: bytes) -> str | None:
@@ -95,16 +55,59 @@ def read_transaction_value(value: bytes) -> TransactionMetadata:
     return _VALUE.read(value, "transaction state")
 
 
-# --- the records of `__share_group_state`: how far share groups are (`ShareCoordinatorRecordSerde`, `ShareSnapshotValue`,
-# `ShareUpdateValue`). A snapshot replaces what was known of a partition, and an update adds to it; a null value of a snapshot deletes it.
-# The key is `type i16` and then plain, the value `version i16 (0)` and a flexible message. Times are Unix milliseconds.
+def _read_state(reader: Reader) -> TransactionState:
+    """Read the code of a state, an int8. Raises FormatError if it is not known."""
+    code = reader.int8()
+    try:
+        return TransactionState(code)
+    except ValueError:
+        raise FormatError(f"transaction state {code} is not known") from None
 
 
-class ShareKeyType(IntEnum):
-    """The types of keys in `__share_group_state`."""
+@dataclass(frozen=True, slots=True)
+class TopicPartitions:
+    """Some partitions of one topic."""
 
-    SHARE_SNAPSHOT = 0
-    SHARE_UPDATE = 1
+    topic: str
+    partitions: tuple[Int32, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionMetadata:
+    """A coordinator's entry about one transactional id (`TransactionLogValue`); -1 means "none".
+
+    The records of `__transaction_state`: the coordinators' entries about transactional ids (`TransactionLog`, `TransactionLogValue`).
+    Key: `type i16 (0), transactional_id string`, plain. Value: `version i16`, then `TransactionMetadata`. Version 1 comes with
+    transaction.version 1. A null value means that the id has expired. Times are the coordinator's clock in Unix milliseconds.
+
+    `partitions` are all that the transaction has touched, including those whose markers are already written while it is being completed.
+    """
+
+    producer_id: Int64
+    previous_producer_id: Int64 = tagged(0, "1+", -1)
+    next_producer_id: Int64 = tagged(1, "1+", -1)
+    producer_epoch: Int16
+    next_producer_epoch: Int16 = tagged(3, "1+", -1)
+    timeout_ms: Int32
+    state: Annotated[TransactionState, _read_state]
+    partitions: tuple[TopicPartitions, ...]
+    last_update_timestamp: Int64
+    start_timestamp: Int64
+    client_transaction_version: Int16 = tagged(2, "1+", 0)
+
+
+_VALUE = SchemaMessage(TransactionMetadata, "0-1", flexible="1+")
+
+
+def read_share_key(key: bytes) -> ShareKey | None:
+    """Parse the key of a record; None for a type that is not known. Raises FormatError for a damaged one."""
+    reader = PlainReader(key)
+    key_type = reader.int16()
+    if key_type not in _KEY:
+        return None
+    found = _KEY[ShareKeyType(key_type)](reader)
+    reader.end()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +120,34 @@ class ShareKey:
     partition: Int32
 
 
-DONE = frozenset({2, 4})
-"""The states in which a group is done with records: acknowledged, archived. Neither is ever left."""
+class ShareKeyType(IntEnum):
+    """The types of keys in `__share_group_state`."""
+
+    SHARE_SNAPSHOT = 0
+    SHARE_UPDATE = 1
+
+
+_KEY = {kind: structure(ShareKey, key_type=kind) for kind in ShareKeyType}
+
+
+def read_share_value(key: ShareKey, value: bytes) -> ShareSnapshot | ShareUpdate:
+    """Parse the value of a record that is no tombstone.
+
+    Raises:
+        FormatError: it is damaged, or of a version that is not known.
+    """
+    if key.key_type == ShareKeyType.SHARE_SNAPSHOT:
+        return _SNAPSHOT.read(value, "share snapshot")
+    return _UPDATE.read(value, "share update")
 
 
 @dataclass(frozen=True, slots=True)
 class StateBatch:
     """Records from the first to the last offset; `delivery_state`: 0 available, 3 archiving, or one of `DONE`: 2 acknowledged, 4 archived.
+
+    The records of `__share_group_state`: how far share groups are (`ShareCoordinatorRecordSerde`, `ShareSnapshotValue`,
+    `ShareUpdateValue`). A snapshot replaces what was known of a partition, and an update adds to it; a null value of a snapshot
+    deletes it. The key is `type i16` and then plain, the value `version i16 (0)` and a flexible message. Times are Unix milliseconds.
 
     What is being archived has been given up, and is being copied to the dead letter queue of its group (KIP-1191, `share.version` 2). It is
     not done with yet: `delivery_complete_count` leaves it out, and Kafka counts it in the lag.
@@ -160,28 +184,7 @@ class ShareUpdate:
     state_batches: tuple[StateBatch, ...]
 
 
-_KEY = {kind: structure(ShareKey, key_type=kind) for kind in ShareKeyType}
 _SNAPSHOT = SchemaMessage(ShareSnapshot, "0")
+
+
 _UPDATE = SchemaMessage(ShareUpdate, "0")
-
-
-def read_share_key(key: bytes) -> ShareKey | None:
-    """Parse the key of a record; None for a type that is not known. Raises FormatError for a damaged one."""
-    reader = PlainReader(key)
-    key_type = reader.int16()
-    if key_type not in _KEY:
-        return None
-    found = _KEY[ShareKeyType(key_type)](reader)
-    reader.end()
-    return found
-
-
-def read_share_value(key: ShareKey, value: bytes) -> ShareSnapshot | ShareUpdate:
-    """Parse the value of a record that is no tombstone.
-
-    Raises:
-        FormatError: it is damaged, or of a version that is not known.
-    """
-    if key.key_type == ShareKeyType.SHARE_SNAPSHOT:
-        return _SNAPSHOT.read(value, "share snapshot")
-    return _UPDATE.read(value, "share update")

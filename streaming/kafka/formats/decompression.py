@@ -38,24 +38,6 @@ LARGEST_WINDOW_BYTES = 128 << 20
 """The largest window of a zstd frame: that of level 22, Kafka's highest. Of its memory only what is decompressed is used."""
 
 
-def decompressed(codec: int, payload: Bytes, limit: int) -> Iterator[Bytes]:
-    """Decompress the records section piece by piece, as far as the caller takes pieces.
-
-    Args:
-        codec: codec id, attributes bits 0 to 2.
-        payload: the bytes after the batch header.
-        limit: the most bytes of all pieces together.
-
-    Raises:
-        FormatError: there is no such codec, or the stream is damaged or incomplete.
-        TooLargeError: it grows beyond `limit`. No piece is beyond it.
-    """
-    opener = _OPENERS.get(codec)
-    if opener is None:
-        raise FormatError(f"codec {codec} is not known")
-    return _bounded(opener(payload, limit), limit)
-
-
 def decompressed_old(magic: int, codec: int, payload: Bytes, limit: int) -> Iterator[Bytes]:
     """Decompress the inner messages of a wrapper of magic 0 or 1; otherwise like `decompressed`."""
     if codec > _LAST_OLD_CODEC:
@@ -63,14 +45,6 @@ def decompressed_old(magic: int, codec: int, payload: Bytes, limit: int) -> Iter
     if magic == 0 and codec == _LZ4_CODEC:
         return _bounded(_lz4_blocks(payload), limit)
     return decompressed(codec, payload, limit)
-
-
-def decompress(codec: int, payload: Bytes, limit: int) -> bytearray:
-    """Decompress the whole of the records section. Arguments and errors as `decompressed`."""
-    made = bytearray()
-    for piece in decompressed(codec, payload, limit):
-        made += piece
-    return made
 
 
 def _bounded(pieces: Iterator[Bytes], limit: int) -> Iterator[Bytes]:
@@ -90,8 +64,55 @@ def _grown(limit: int) -> TooLargeError:
     return TooLargeError(f"compressed records grow beyond {limit} bytes")
 
 
+def _lz4_blocks(payload: Bytes) -> Iterator[Bytes]:
+    """Decompress an LZ4 frame block by block.
+
+    The blocks are independent. The checksum in the frame's header is not checked, because clients of magic 0 wrote a wrong one
+    (KAFKA-3160).
+    """
+    if len(payload) < _LZ4_HEAD_BYTES:
+        raise _cut_short()
+    flags, largest = payload[4], 1 << (8 + 2 * (payload[5] >> 4 & 7))
+    position = _LZ4_HEAD_BYTES + (8 if flags & 0x08 else 0)  # the content's size
+    while length := int.from_bytes(payload[position : position + 4], "little"):
+        stored, length = length >> 31, length & 0x7FFFFFFF
+        block = bytes(payload[position + 4 : position + 4 + length])
+        if len(block) < length:
+            raise FormatError("lz4 block longer than its message", position)
+        yield block if stored else _lz4_block(block, largest)
+        position += 4 + length + (4 if flags & 0x10 else 0)  # the block's checksum
+    if position + 4 > len(payload):  # the end mark is missing
+        raise _cut_short()
+
+
 def _cut_short() -> FormatError:
     return FormatError("compressed records are cut short")
+
+
+def _lz4_block(block: bytes, largest: int) -> bytes:
+    try:
+        data: bytes = lz4.block.decompress(block, uncompressed_size=largest)
+    except (lz4.block.LZ4BlockError, ValueError) as error:
+        raise FormatError(f"damaged compressed records: {error}") from error
+    return data
+
+
+def decompressed(codec: int, payload: Bytes, limit: int) -> Iterator[Bytes]:
+    """Decompress the records section piece by piece, as far as the caller takes pieces.
+
+    Args:
+        codec: codec id, attributes bits 0 to 2.
+        payload: the bytes after the batch header.
+        limit: the most bytes of all pieces together.
+
+    Raises:
+        FormatError: there is no such codec, or the stream is damaged or incomplete.
+        TooLargeError: it grows beyond `limit`. No piece is beyond it.
+    """
+    opener = _OPENERS.get(codec)
+    if opener is None:
+        raise FormatError(f"codec {codec} is not known")
+    return _bounded(opener(payload, limit), limit)
 
 
 def _plain(payload: Bytes, _limit: int) -> Iterator[Bytes]:
@@ -159,35 +180,6 @@ def _lz4(payload: Bytes, _limit: int) -> Iterator[Bytes]:
     raise _cut_short()
 
 
-def _lz4_blocks(payload: Bytes) -> Iterator[Bytes]:
-    """Decompress an LZ4 frame block by block.
-
-    The blocks are independent. The checksum in the frame's header is not checked, because clients of magic 0 wrote a wrong one
-    (KAFKA-3160).
-    """
-    if len(payload) < _LZ4_HEAD_BYTES:
-        raise _cut_short()
-    flags, largest = payload[4], 1 << (8 + 2 * (payload[5] >> 4 & 7))
-    position = _LZ4_HEAD_BYTES + (8 if flags & 0x08 else 0)  # the content's size
-    while length := int.from_bytes(payload[position : position + 4], "little"):
-        stored, length = length >> 31, length & 0x7FFFFFFF
-        block = bytes(payload[position + 4 : position + 4 + length])
-        if len(block) < length:
-            raise FormatError("lz4 block longer than its message", position)
-        yield block if stored else _lz4_block(block, largest)
-        position += 4 + length + (4 if flags & 0x10 else 0)  # the block's checksum
-    if position + 4 > len(payload):  # the end mark is missing
-        raise _cut_short()
-
-
-def _lz4_block(block: bytes, largest: int) -> bytes:
-    try:
-        data: bytes = lz4.block.decompress(block, uncompressed_size=largest)
-    except (lz4.block.LZ4BlockError, ValueError) as error:
-        raise FormatError(f"damaged compressed records: {error}") from error
-    return data
-
-
 def _zstd(payload: Bytes, _limit: int) -> Iterator[Bytes]:
     """The library has no limit of its own, so it gets no more blocks at once than make a piece."""
     reader, begin = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW_BYTES), 0
@@ -226,3 +218,11 @@ def _zstd_ends(payload: Bytes, begin: int) -> Iterator[int]:
 
 
 _OPENERS: dict[int, Callable[[Bytes, int], Iterator[Bytes]]] = {0: _plain, 1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
+
+
+def decompress(codec: int, payload: Bytes, limit: int) -> bytearray:
+    """Decompress the whole of the records section. Arguments and errors as `decompressed`."""
+    made = bytearray()
+    for piece in decompressed(codec, payload, limit):
+        made += piece
+    return made

@@ -1,5 +1,7 @@
 """The head of every entry of a ``.log``: its layout, fields and checksum, whatever its magic; `scan.headers` reads many at once."""
 
+from __future__ import annotations
+
 import zlib
 from dataclasses import dataclass
 from struct import Struct
@@ -54,10 +56,6 @@ HEADER = np.dtype(
 OPAQUE_HEADER = np.dtype(f"V{HEADER_BYTES}")
 """The same bytes without fields: numpy copies such items at once, several times faster than field by field."""
 
-
-# --- reads the head of one entry of a ``.log``, whatever its magic (`streaming.kafka.formats.layout`); `scan.headers` reads many at once.
-
-
 _PREFIX = Struct(">qi")
 _HEADER = Struct(">hiqq")  # attributes, last offset delta, base and largest timestamp
 _ATTRIBUTES_AT, _COUNT_AT = 21, 57
@@ -65,20 +63,11 @@ _OLD_TIMESTAMP_AT = 18
 _CRC_AT, _OLD_CRC_AT = 17, 12
 _COUNT, _LONG = Struct(">i"), Struct(">q")
 
+CHECKED_FROM = 21
+"""First byte of a batch of magic 2 that its CRC covers."""
 
-@dataclass(frozen=True, slots=True)
-class EntryHead:
-    """The head of an entry of a ``.log``. Timestamps are Unix milliseconds.
-
-    ``timestamp`` is that of its first record, -1 if the entry has no user's record or is of magic 0. It is the largest timestamp inside for
-    a wrapper of magic 1, and for a batch with a delete horizon in that field. ``max_timestamp`` is the largest one inside, -1 if there is
-    none.
-    """
-
-    size: int
-    last_offset: int
-    timestamp: int
-    max_timestamp: int
+OLD_CHECKED_FROM = 16
+"""The same for a message of magic 0 or 1."""
 
 
 def read_entry_head(head: bytes) -> EntryHead | None:
@@ -112,14 +101,32 @@ def read_entry_head(head: bytes) -> EntryHead | None:
     return EntryHead(size, offset + delta, max(timestamp, -1), max_timestamp)
 
 
-def read_length(head: bytes) -> int:
-    """The length field of an entry: its bytes after the first 12. It may be anything if no entry begins here."""
-    return int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+@dataclass(frozen=True, slots=True)
+class EntryHead:
+    """The head of an entry of a ``.log``. Timestamps are Unix milliseconds.
+
+    Reads the head of one entry of a ``.log``, whatever its magic (`streaming.kafka.formats.layout`); `scan.headers` reads many at
+    once.
+
+    ``timestamp`` is that of its first record, -1 if the entry has no user's record or is of magic 0. It is the largest timestamp inside for
+    a wrapper of magic 1, and for a batch with a delete horizon in that field. ``max_timestamp`` is the largest one inside, -1 if there is
+    none.
+    """
+
+    size: int
+    last_offset: int
+    timestamp: int
+    max_timestamp: int
 
 
 def read_size(head: bytes) -> int:
     """The bytes of an entry by its length field."""
     return PREFIX_BYTES + read_length(head)
+
+
+def read_length(head: bytes) -> int:
+    """The length field of an entry: its bytes after the first 12. It may be anything if no entry begins here."""
+    return int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
 
 
 def read_base_offset(head: bytes) -> int:
@@ -134,22 +141,16 @@ def read_leader_epoch(head: bytes) -> int:
     return int.from_bytes(head[PREFIX_BYTES:MAGIC_AT], "big", signed=True)
 
 
-def read_crc(head: bytes) -> int:
-    """The CRC that an entry contains: over which bytes, and of which kind, see `streaming.kafka.formats.layout`."""
-    at = _CRC_AT if head[MAGIC_AT] == CURRENT_MAGIC else _OLD_CRC_AT
-    return int.from_bytes(head[at : at + 4], "big")
+def has_right_crc(entry: memoryview) -> bool:
+    """Whether the CRC in the head of a whole entry, of any magic, is that of its bytes.
 
-
-# --- the checksums of batches: CRC-32C since magic 2, CRC-32 before (`Crc32C`, `Crc32`), computed without copying the bytes. Magic 2: a u32
-# at byte 17, over byte 21 to the end. Magic 0 and 1: a u32 at byte 12, over byte 16 to the end. The fields that a leader writes in place
-# (base offset, leader epoch) are not covered.
-
-
-CHECKED_FROM = 21
-"""First byte of a batch of magic 2 that its CRC covers."""
-
-OLD_CHECKED_FROM = 16
-"""The same for a message of magic 0 or 1."""
+    The checksums of batches: CRC-32C since magic 2, CRC-32 before (`Crc32C`, `Crc32`), computed without copying the bytes. Magic 2: a
+    u32 at byte 17, over byte 21 to the end. Magic 0 and 1: a u32 at byte 12, over byte 16 to the end. The fields that a leader writes
+    in place (base offset, leader epoch) are not covered.
+    """
+    head = entry[:HEADER_BYTES].tobytes()
+    found = crc32c(entry[CHECKED_FROM:]) if head[MAGIC_AT] == CURRENT_MAGIC else crc32(entry[OLD_CHECKED_FROM:])
+    return found == read_crc(head)
 
 
 def crc32c(data: Bytes) -> int:
@@ -163,8 +164,7 @@ def crc32(data: Bytes) -> int:
     return zlib.crc32(data)
 
 
-def has_right_crc(entry: memoryview) -> bool:
-    """Whether the CRC in the head of a whole entry, of any magic, is that of its bytes."""
-    head = entry[:HEADER_BYTES].tobytes()
-    found = crc32c(entry[CHECKED_FROM:]) if head[MAGIC_AT] == CURRENT_MAGIC else crc32(entry[OLD_CHECKED_FROM:])
-    return found == read_crc(head)
+def read_crc(head: bytes) -> int:
+    """The CRC that an entry contains: over which bytes, and of which kind, see `streaming.kafka.formats.layout`."""
+    at = _CRC_AT if head[MAGIC_AT] == CURRENT_MAGIC else _OLD_CRC_AT
+    return int.from_bytes(head[at : at + 4], "big")

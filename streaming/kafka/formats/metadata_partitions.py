@@ -1,5 +1,7 @@
 """The state of a partition, the records of the metadata log that change it, and who led it in earlier leader epochs."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any
@@ -7,9 +9,20 @@ from typing import Annotated, Any
 from streaming.errors import FormatError
 from streaming.kafka.formats.wire import Int32, Reader, Uuid, tagged, versions
 
+MOST_EPOCHS = 256
+"""The most former leaders of a partition that are kept."""
 
-def _read_recovering(reader: Reader) -> bool:
-    return reader.int8() > 0
+MOST_TOPICS = 1024
+"""The most deleted topics whose leaders are kept, because the remains of their logs are read to the end."""
+
+_Row = tuple[int, ...]
+
+Begun = tuple[tuple[int, int], ...]
+"""Leader epochs, ascending, with the times of their records in the metadata log, Unix milliseconds; epoch 0 begins with its partition. Of
+an epoch that an unclean election began, `by_unclean` of its time.
+"""
+
+BY_UNCLEAN = -2
 
 
 def _read_new_recovering(reader: Reader) -> bool | None:
@@ -20,25 +33,6 @@ def _read_new_recovering(reader: Reader) -> bool | None:
 def _read_new_leader(reader: Reader) -> int | None:
     leader = reader.int32()
     return None if leader == -2 else leader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRecord:
-    """A partition was created. `leader` is -1 if there is none; `directories` (in the order of the replicas) are empty before 3.7."""
-
-    partition: Int32
-    topic_id: Uuid
-    replicas: tuple[Int32, ...]
-    isr: tuple[Int32, ...]
-    removing_replicas: tuple[Int32, ...]
-    adding_replicas: tuple[Int32, ...]
-    leader: Int32
-    recovering: Annotated[bool, _read_recovering] = tagged(0, "0+", False)
-    leader_epoch: Int32
-    partition_epoch: Int32
-    directories: tuple[Uuid, ...] = versions("1+", ())
-    eligible_leader_replicas: tuple[Int32, ...] = tagged(1, "2+", ())
-    last_known_elr: tuple[Int32, ...] = tagged(2, "2+", ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +57,35 @@ class ClearElrRecord:
     """The eligible leader replicas of a topic were cleared, or of all topics if the name is empty."""
 
     topic: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncleanElection:
+    """``leader`` was elected in ``leader_epoch``, although its log may lack acknowledged records.
+
+    ``in_sync`` are the brokers that had everything before. ``leader`` is among them if it was the last one and its broker crashed.
+    ``timestamp`` is that of the metadata record, Unix milliseconds.
+    """
+
+    topic_id: str
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    in_sync: tuple[int, ...]
+    timestamp: int
+
+
+def is_unclean(before: PartitionState, change: PartitionChangeRecord, after: PartitionState) -> bool:
+    """Whether a change is an unclean election: it sets the recovery state (`PartitionChangeBuilder.tryElection`).
+
+    A leader elected from the eligible leader replicas was not in sync either, but has everything, so it does not have to recover. If the
+    partition is recovering already, the change sets nothing more; then the replicas in sync before decide. Before `metadata.version` 3.2
+    there is no such state.
+    """
+    if change.leader is None or change.leader < 0 or not after.recovering:
+        return False
+    return not before.recovering or change.leader not in before.isr + before.eligible_leader_replicas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,35 +149,6 @@ class PartitionState:
         return tuple(replica for replica in self.assigned_replicas if replica not in self.isr)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UncleanElection:
-    """``leader`` was elected in ``leader_epoch``, although its log may lack acknowledged records.
-
-    ``in_sync`` are the brokers that had everything before. ``leader`` is among them if it was the last one and its broker crashed.
-    ``timestamp`` is that of the metadata record, Unix milliseconds.
-    """
-
-    topic_id: str
-    topic: str
-    partition: int
-    leader: int
-    leader_epoch: int
-    in_sync: tuple[int, ...]
-    timestamp: int
-
-
-def is_unclean(before: PartitionState, change: PartitionChangeRecord, after: PartitionState) -> bool:
-    """Whether a change is an unclean election: it sets the recovery state (`PartitionChangeBuilder.tryElection`).
-
-    A leader elected from the eligible leader replicas was not in sync either, but has everything, so it does not have to recover. If the
-    partition is recovering already, the change sets nothing more; then the replicas in sync before decide. Before `metadata.version` 3.2
-    there is no such state.
-    """
-    if change.leader is None or change.leader < 0 or not after.recovering:
-        return False
-    return not before.recovering or change.leader not in before.isr + before.eligible_leader_replicas
-
-
 def created(record: PartitionRecord) -> PartitionState:
     """The state of a partition from a record that describes it completely."""
     return PartitionState(
@@ -170,6 +164,41 @@ def created(record: PartitionRecord) -> PartitionState:
         eligible_leader_replicas=record.eligible_leader_replicas,
         last_known_elr=record.last_known_elr,
     )
+
+
+def _read_recovering(reader: Reader) -> bool:
+    return reader.int8() > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRecord:
+    """A partition was created. `leader` is -1 if there is none; `directories` (in the order of the replicas) are empty before 3.7."""
+
+    partition: Int32
+    topic_id: Uuid
+    replicas: tuple[Int32, ...]
+    isr: tuple[Int32, ...]
+    removing_replicas: tuple[Int32, ...]
+    adding_replicas: tuple[Int32, ...]
+    leader: Int32
+    recovering: Annotated[bool, _read_recovering] = tagged(0, "0+", False)
+    leader_epoch: Int32
+    partition_epoch: Int32
+    directories: tuple[Uuid, ...] = versions("1+", ())
+    eligible_leader_replicas: tuple[Int32, ...] = tagged(1, "2+", ())
+    last_known_elr: tuple[Int32, ...] = tagged(2, "2+", ())
+
+
+@lru_cache(maxsize=4096)
+def _shared(one: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same of those that are equal, because the partitions of a broker have few different ones."""
+    return one
+
+
+def _directories(directories: tuple[str, ...], replicas: tuple[int, ...]) -> tuple[str, ...]:
+    if directories and len(directories) != len(replicas):
+        raise FormatError(f"{len(directories)} directories for {len(replicas)} replicas of a partition")
+    return _shared(directories)
 
 
 def merged(state: PartitionState, change: PartitionChangeRecord) -> PartitionState:
@@ -194,49 +223,15 @@ def merged(state: PartitionState, change: PartitionChangeRecord) -> PartitionSta
     )
 
 
+def _either(changed: tuple[int, ...] | None, before: tuple[int, ...]) -> tuple[int, ...]:
+    return before if changed is None else changed
+
+
 def without_elr(state: PartitionState) -> PartitionState:
     """The state without eligible leader replicas. It changes, and its epoch rises, only if there are any (`TopicDelta`)."""
     if not state.eligible_leader_replicas and not state.last_known_elr:
         return state
     return replace(state, partition_epoch=state.partition_epoch + 1, eligible_leader_replicas=(), last_known_elr=())
-
-
-def _either(changed: tuple[int, ...] | None, before: tuple[int, ...]) -> tuple[int, ...]:
-    return before if changed is None else changed
-
-
-def _directories(directories: tuple[str, ...], replicas: tuple[int, ...]) -> tuple[str, ...]:
-    if directories and len(directories) != len(replicas):
-        raise FormatError(f"{len(directories)} directories for {len(replicas)} replicas of a partition")
-    return _shared(directories)
-
-
-@lru_cache(maxsize=4096)
-def _shared(one: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same of those that are equal, because the partitions of a broker have few different ones."""
-    return one
-
-
-# --- the leaders of partitions in earlier leader epochs, and when each epoch began. Each batch has the epoch in which it was appended. The
-# leader epoch of a partition rises by one with every leader that the metadata log names. So the leaders of a partition are one sequence
-# without gaps: the first one known, and those after it (`PartitionRegistration.merge`).
-
-
-MOST_EPOCHS = 256
-"""The most former leaders of a partition that are kept."""
-
-MOST_TOPICS = 1024
-"""The most deleted topics whose leaders are kept, because the remains of their logs are read to the end."""
-
-_Row = tuple[int, ...]
-
-Begun = tuple[tuple[int, int], ...]
-"""Leader epochs, ascending, with the times of their records in the metadata log, Unix milliseconds; epoch 0 begins with its partition. Of
-an epoch that an unclean election began, `by_unclean` of its time.
-"""
-
-
-BY_UNCLEAN = -2
 
 
 def by_unclean(at_ms: int) -> int:
@@ -245,7 +240,12 @@ def by_unclean(at_ms: int) -> int:
 
 
 class FormerLeaders:
-    """For each partition, the leaders of the epochs directly before the present one, oldest first, -1 for no leader."""
+    """For each partition, the leaders of the epochs directly before the present one, oldest first, -1 for no leader.
+
+    The leaders of partitions in earlier leader epochs, and when each epoch began. Each batch has the epoch in which it was appended.
+    The leader epoch of a partition rises by one with every leader that the metadata log names. So the leaders of a partition are one
+    sequence without gaps: the first one known, and those after it (`PartitionRegistration.merge`).
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[int, _Row]] = {}  # by topic id, then partition; most partitions of a quiet cluster have none
@@ -298,7 +298,7 @@ class FormerLeaders:
         row = self._rows.get(topic_id, {}).get(partition, ())
         return row[-back] if 0 < back <= len(row) else None
 
-    def recall(self, topic_id: str, partition: int, state: PartitionState, older: "FormerLeaders", earlier: PartitionState) -> None:
+    def recall(self, topic_id: str, partition: int, state: PartitionState, older: FormerLeaders, earlier: PartitionState) -> None:
         """Add what is known of an older image, in which the partition was in an ``earlier`` state, before what is known."""
         began = older.begun(topic_id, partition)
         if began:

@@ -1,5 +1,7 @@
 """The records of the metadata log: bytes in, values out; and what they make of the registration of a broker."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -15,11 +17,29 @@ from streaming.kafka.formats.metadata_partitions import (
 from streaming.kafka.formats.properties import READABLE_KEYS
 from streaming.kafka.formats.wire import Int16, Int32, Int64, Reader, SchemaMessage, Uint16, Uuid, tagged, versions
 
-# --- the registration of a broker, and the records of the metadata log that create and change it (`BrokerRegistration`).
-
-
 _INTERNAL = re.compile("(?i)controller|replication|inter.?broker|internal")
 """Names of listeners that are mostly not for clients. No registration contains which listener brokers use among themselves."""
+
+_FRAME_VERSION = 1
+
+
+def read_metadata_record(value: bytes) -> MetadataRecord | None:
+    """Parse the value of a metadata log's record; None for a kind that is not needed.
+
+    Raises:
+        FormatError: it is damaged, or its kind is needed and this reader does not know its version.
+    """
+    reader = Reader(value)
+    frame = _frame(reader)
+    message = _MESSAGES.get(frame.kind)
+    if message is None:
+        return None
+    layout = message.layout(frame.version)
+    if layout is None:
+        raise FormatError(f"version {frame.version} of metadata record {frame.kind} is not known")
+    record = layout(reader)
+    reader.end()
+    return record
 
 
 def _read_fencing(reader: Reader) -> bool | None:
@@ -95,103 +115,6 @@ class BrokerChangeRecord:
     cordoned_log_dirs: tuple[Uuid, ...] | None = tagged(3, "3+", None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerState:
-    """A registered broker. A fenced one serves nothing; one in controlled shutdown is moving its leaderships to others.
-
-    `log_dirs` are directory ids, as in `meta.properties`, empty before Kafka 3.7; `cordoned_log_dirs` take no new replicas (4.3).
-    `metadata_version` as in `RegisterBrokerRecord`.
-    `broker_epoch` changes with each registration. `served`: it has been unfenced since it registered; None for a fenced broker from a
-    snapshot, which does not contain this. `since_ms`: the latest possible time of the last change of fencing or shutdown, Unix milliseconds
-    by the controller's clock.
-    """
-
-    broker_id: int
-    rack: str | None
-    endpoints: tuple[Endpoint, ...]
-    fenced: bool
-    in_controlled_shutdown: bool
-    log_dirs: tuple[str, ...]
-    cordoned_log_dirs: tuple[str, ...]
-    metadata_version: int = -1
-    broker_epoch: int = field(default=-1, compare=False)
-    served: bool | None = field(default=None, compare=False)  # a snapshot does not fully contain this field and the next
-    since_ms: int = field(default=-1, compare=False)
-
-    @property
-    def phase(self) -> "Phase | None":
-        """The phase of the broker; None if it is fenced and known from a snapshot only: then it may be starting or down."""
-        if self.in_controlled_shutdown:
-            return Phase.STOPPING
-        if not self.fenced:
-            return Phase.RUNNING
-        if self.served is None:
-            return None
-        return Phase.DOWN if self.served else Phase.STARTING
-
-
-class Phase(StrEnum):
-    """The phase of a registered broker. After a clean stop, a broker stays ``STOPPING`` until it registers again."""
-
-    RUNNING = "running"
-    STARTING = "starting"  # registered again, and not unfenced since
-    STOPPING = "stopping"  # in controlled shutdown, or ended by one
-    DOWN = "down"  # fenced after it had served: no heartbeats, or it was stopped while it led nothing, which looks the same
-
-
-def registered(record: RegisterBrokerRecord, at_ms: int, before: BrokerState | None = None) -> BrokerState:
-    """The state of a broker that has just registered. If it registers repeatedly without serving, it is starting since the first time."""
-    goes_on = before is not None and before.phase is Phase.STARTING and record.fenced
-    return BrokerState(
-        broker_id=record.broker_id,
-        broker_epoch=record.broker_epoch,
-        rack=record.rack,
-        endpoints=record.endpoints,
-        fenced=record.fenced,
-        in_controlled_shutdown=record.in_controlled_shutdown,
-        log_dirs=record.log_dirs,
-        cordoned_log_dirs=record.cordoned_log_dirs,
-        metadata_version=record.metadata_version,
-        served=not record.fenced,
-        since_ms=before.since_ms if goes_on and before is not None else at_ms,
-    )
-
-
-def of_snapshot(broker: BrokerState) -> BrokerState:
-    """The state of a broker from a snapshot: its registration there contains all changes since it registered."""
-    return replace(broker, served=None if broker.fenced else True)
-
-
-def changed(broker: BrokerState, change: BrokerChangeRecord, at_ms: int) -> BrokerState:
-    """The state after a change."""
-    fenced = broker.fenced if change.fenced is None else change.fenced
-    moved = fenced != broker.fenced or (change.in_controlled_shutdown and not broker.in_controlled_shutdown)
-    return replace(
-        broker,
-        fenced=fenced,
-        served=broker.served if fenced else True,
-        since_ms=at_ms if moved else broker.since_ms,
-        in_controlled_shutdown=broker.in_controlled_shutdown or change.in_controlled_shutdown,
-        log_dirs=broker.log_dirs if change.log_dirs is None else change.log_dirs,
-        cordoned_log_dirs=broker.cordoned_log_dirs if change.cordoned_log_dirs is None else change.cordoned_log_dirs,
-    )
-
-
-def server_of(broker: BrokerState | None) -> str:
-    """``HOST:PORT`` of a listener that is probably for clients, "" if none is known."""
-    endpoints = () if broker is None else broker.endpoints
-    chosen = min(endpoints, key=lambda each: _INTERNAL.search(each.name) is not None, default=None)
-    return "" if chosen is None else f"{chosen.host}:{chosen.port}"
-
-
-def server_of_any(brokers: Iterable[BrokerState | None]) -> str:
-    """The server of the first broker of which one is known, "" if none is."""
-    return next(filter(None, map(server_of, brokers)), "")
-
-
-_FRAME_VERSION = 1
-
-
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
     """A topic was created."""
@@ -262,6 +185,21 @@ MetadataRecord = (
 )
 
 
+def _frame(reader: Reader) -> MetadataFrame:
+    version = reader.uvarint()
+    if version != _FRAME_VERSION:
+        raise FormatError(f"metadata frame version {version} is not known")
+    return MetadataFrame(reader.uvarint(), reader.uvarint())
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFrame:
+    """The part before the message of a record: its kind, a `MetadataKind` unless it is newer, and the message's version."""
+
+    kind: int
+    version: int
+
+
 class MetadataKind(IntEnum):
     """The kinds of records that exist (`MetadataRecordType`)."""
 
@@ -292,45 +230,6 @@ class MetadataKind(IntEnum):
     REGISTER_CONTROLLER = 27
     CLEAR_ELR = 28
     UNREGISTER_CONTROLLER = 29  # from metadata.version 4.4 on
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataFrame:
-    """The part before the message of a record: its kind, a `MetadataKind` unless it is newer, and the message's version."""
-
-    kind: int
-    version: int
-
-
-def read_metadata_frame(value: bytes) -> MetadataFrame:
-    """Parse kind and version of the record in a value, without its message. Raises FormatError if it is no metadata record."""
-    return _frame(Reader(value))
-
-
-def read_metadata_record(value: bytes) -> MetadataRecord | None:
-    """Parse the value of a metadata log's record; None for a kind that is not needed.
-
-    Raises:
-        FormatError: it is damaged, or its kind is needed and this reader does not know its version.
-    """
-    reader = Reader(value)
-    frame = _frame(reader)
-    message = _MESSAGES.get(frame.kind)
-    if message is None:
-        return None
-    layout = message.layout(frame.version)
-    if layout is None:
-        raise FormatError(f"version {frame.version} of metadata record {frame.kind} is not known")
-    record = layout(reader)
-    reader.end()
-    return record
-
-
-def _frame(reader: Reader) -> MetadataFrame:
-    version = reader.uvarint()
-    if version != _FRAME_VERSION:
-        raise FormatError(f"metadata frame version {version} is not known")
-    return MetadataFrame(reader.uvarint(), reader.uvarint())
 
 
 def _read_config(reader: Reader) -> ConfigRecord:
@@ -371,3 +270,104 @@ _MESSAGES: dict[int, SchemaMessage[MetadataRecord]] = {
     MetadataKind.CLEAR_ELR: SchemaMessage(ClearElrRecord, "0"),
 }
 """The kinds that are needed."""
+
+
+def registered(record: RegisterBrokerRecord, at_ms: int, before: BrokerState | None = None) -> BrokerState:
+    """The state of a broker that has just registered. If it registers repeatedly without serving, it is starting since the first time."""
+    goes_on = before is not None and before.phase is Phase.STARTING and record.fenced
+    return BrokerState(
+        broker_id=record.broker_id,
+        broker_epoch=record.broker_epoch,
+        rack=record.rack,
+        endpoints=record.endpoints,
+        fenced=record.fenced,
+        in_controlled_shutdown=record.in_controlled_shutdown,
+        log_dirs=record.log_dirs,
+        cordoned_log_dirs=record.cordoned_log_dirs,
+        metadata_version=record.metadata_version,
+        served=not record.fenced,
+        since_ms=before.since_ms if goes_on and before is not None else at_ms,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerState:
+    """A registered broker. A fenced one serves nothing; one in controlled shutdown is moving its leaderships to others.
+
+    The registration of a broker, and the records of the metadata log that create and change it (`BrokerRegistration`).
+
+    `log_dirs` are directory ids, as in `meta.properties`, empty before Kafka 3.7; `cordoned_log_dirs` take no new replicas (4.3).
+    `metadata_version` as in `RegisterBrokerRecord`.
+    `broker_epoch` changes with each registration. `served`: it has been unfenced since it registered; None for a fenced broker from a
+    snapshot, which does not contain this. `since_ms`: the latest possible time of the last change of fencing or shutdown, Unix milliseconds
+    by the controller's clock.
+    """
+
+    broker_id: int
+    rack: str | None
+    endpoints: tuple[Endpoint, ...]
+    fenced: bool
+    in_controlled_shutdown: bool
+    log_dirs: tuple[str, ...]
+    cordoned_log_dirs: tuple[str, ...]
+    metadata_version: int = -1
+    broker_epoch: int = field(default=-1, compare=False)
+    served: bool | None = field(default=None, compare=False)  # a snapshot does not fully contain this field and the next
+    since_ms: int = field(default=-1, compare=False)
+
+    @property
+    def phase(self) -> Phase | None:
+        """The phase of the broker; None if it is fenced and known from a snapshot only: then it may be starting or down."""
+        if self.in_controlled_shutdown:
+            return Phase.STOPPING
+        if not self.fenced:
+            return Phase.RUNNING
+        if self.served is None:
+            return None
+        return Phase.DOWN if self.served else Phase.STARTING
+
+
+class Phase(StrEnum):
+    """The phase of a registered broker. After a clean stop, a broker stays ``STOPPING`` until it registers again."""
+
+    RUNNING = "running"
+    STARTING = "starting"  # registered again, and not unfenced since
+    STOPPING = "stopping"  # in controlled shutdown, or ended by one
+    DOWN = "down"  # fenced after it had served: no heartbeats, or it was stopped while it led nothing, which looks the same
+
+
+def of_snapshot(broker: BrokerState) -> BrokerState:
+    """The state of a broker from a snapshot: its registration there contains all changes since it registered."""
+    return replace(broker, served=None if broker.fenced else True)
+
+
+def changed(broker: BrokerState, change: BrokerChangeRecord, at_ms: int) -> BrokerState:
+    """The state after a change."""
+    fenced = broker.fenced if change.fenced is None else change.fenced
+    moved = fenced != broker.fenced or (change.in_controlled_shutdown and not broker.in_controlled_shutdown)
+    return replace(
+        broker,
+        fenced=fenced,
+        served=broker.served if fenced else True,
+        since_ms=at_ms if moved else broker.since_ms,
+        in_controlled_shutdown=broker.in_controlled_shutdown or change.in_controlled_shutdown,
+        log_dirs=broker.log_dirs if change.log_dirs is None else change.log_dirs,
+        cordoned_log_dirs=broker.cordoned_log_dirs if change.cordoned_log_dirs is None else change.cordoned_log_dirs,
+    )
+
+
+def server_of_any(brokers: Iterable[BrokerState | None]) -> str:
+    """The server of the first broker of which one is known, "" if none is."""
+    return next(filter(None, map(server_of, brokers)), "")
+
+
+def server_of(broker: BrokerState | None) -> str:
+    """``HOST:PORT`` of a listener that is probably for clients, "" if none is known."""
+    endpoints = () if broker is None else broker.endpoints
+    chosen = min(endpoints, key=lambda each: _INTERNAL.search(each.name) is not None, default=None)
+    return "" if chosen is None else f"{chosen.host}:{chosen.port}"
+
+
+def read_metadata_frame(value: bytes) -> MetadataFrame:
+    """Parse kind and version of the record in a value, without its message. Raises FormatError if it is no metadata record."""
+    return _frame(Reader(value))

@@ -9,6 +9,8 @@ Layout, version 1, the only one so far, big-endian::
 Entries are in no order. The file is written in place, so a reader may read only a part of it.
 """
 
+from __future__ import annotations
+
 import struct
 from dataclasses import dataclass
 
@@ -20,6 +22,29 @@ _ENTRY = struct.Struct(">qhiqiqiq")
 _VERSION = struct.Struct(">h")
 _CHECKED_FROM = 6
 _MOST_SEQUENCE = 0x7FFFFFFF
+
+
+def read_producer_snapshot(data: bytes | memoryview) -> tuple[ProducerState, ...] | None:
+    """All producers of a snapshot in the file's order, or None if it is not complete yet: it is written in place.
+
+    Raises:
+        FormatError: another version, a wrong CRC, or more bytes than it has entries.
+    """
+    if len(data) >= _VERSION.size and (version := _VERSION.unpack_from(data)[0]) != 1:
+        raise FormatError(f"producer snapshot of version {version}, known is 1", 0)
+    if len(data) < _HEAD.size:
+        return None
+    _, crc, count = _HEAD.unpack_from(data)
+    if count < 0:
+        raise FormatError(f"producer snapshot of {count} entries", _CHECKED_FROM)
+    size = _HEAD.size + count * _ENTRY.size
+    if len(data) < size:
+        return None
+    if len(data) > size:
+        raise FormatError(f"bytes after the {count} entries of a producer snapshot", size)
+    if crc32c(data[_CHECKED_FROM:]) != crc:
+        raise FormatError("wrong CRC in a producer snapshot", _VERSION.size)
+    return tuple(ProducerState(*fields) for fields in _ENTRY.iter_unpack(data[_HEAD.size :]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +69,3 @@ class ProducerState:
     def first_sequence(self) -> int:
         """Sequence at the beginning of its last batch, -1 if none is kept."""
         return -1 if self.last_sequence < 0 else (self.last_sequence - self.offset_delta) & _MOST_SEQUENCE
-
-
-def read_producer_snapshot(data: bytes | memoryview) -> tuple[ProducerState, ...] | None:
-    """All producers of a snapshot in the file's order, or None if it is not complete yet: it is written in place.
-
-    Raises:
-        FormatError: another version, a wrong CRC, or more bytes than it has entries.
-    """
-    if len(data) >= _VERSION.size and (version := _VERSION.unpack_from(data)[0]) != 1:
-        raise FormatError(f"producer snapshot of version {version}, known is 1", 0)
-    if len(data) < _HEAD.size:
-        return None
-    _, crc, count = _HEAD.unpack_from(data)
-    if count < 0:
-        raise FormatError(f"producer snapshot of {count} entries", _CHECKED_FROM)
-    size = _HEAD.size + count * _ENTRY.size
-    if len(data) < size:
-        return None
-    if len(data) > size:
-        raise FormatError(f"bytes after the {count} entries of a producer snapshot", size)
-    if crc32c(data[_CHECKED_FROM:]) != crc:
-        raise FormatError("wrong CRC in a producer snapshot", _VERSION.size)
-    return tuple(ProducerState(*fields) for fields in _ENTRY.iter_unpack(data[_HEAD.size :]))

@@ -1,16 +1,13 @@
 """The Java properties format, `meta.properties`, and the configurations that the cluster stores, with which of them may be read."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from streaming.errors import FormatError, quoted
-
-# --- the configurations that the cluster stores in its metadata log, and which of them may be read (`ConfigResource.Type`, `LogConfig`). A
-# broker's configurations may contain passwords, and under KRaft the metadata log stores them as they were given. So a value is read only if
-# its key is listed here. The listed keys define how logs are kept, rolled and cleaned, and how long transactions may last.
-
 
 TOPIC_KEYS = frozenset(
     {
@@ -119,31 +116,15 @@ BROKER_KEYS = frozenset(
 READABLE_KEYS = TOPIC_KEYS | BROKER_KEYS
 """Keys with values that are read. The value of every other key is skipped without being parsed."""
 
-
-class ResourceType(IntEnum):
-    """The type of the owner of a configuration. Other types exist, but nothing of them is kept."""
-
-    TOPIC = 2
-    BROKER = 4  # an empty name means all brokers: the cluster's default
-
-
 _MAX_INT = 2**31 - 1
 _SPACE = " \t\f"
 _NODE_ID = re.compile(r"[0-9]{1,10}", re.ASCII)
 _NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
 
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.)", re.DOTALL)
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
-@dataclass(frozen=True, slots=True)
-class MetaProperties:
-    """The owner of a log dir (`MetaProperties`, versions 0 and 1).
-
-    `cluster_id`: "" not known, as of a broker before 2.4 (KAFKA-7335). `zookeeper`: it belongs to a broker of before KRaft.
-    """
-
-    cluster_id: str
-    node_id: int
-    directory_id: str | None
-    zookeeper: bool = field(default=False, compare=False)
+_NODE_KEYS = ("node.id", "broker.id")  # the second was used until ZooKeeper was removed, and as a synonym of the first
 
 
 def parse_meta_properties(data: bytes) -> MetaProperties:
@@ -166,16 +147,17 @@ def parse_meta_properties(data: bytes) -> MetaProperties:
     return MetaProperties(cluster_id, node_id, properties.get("directory.id"), zookeeper)
 
 
-def known_clusters(cluster_ids: Iterable[str]) -> list[str]:
-    """The different ids of clusters, without "": a cluster that is not known may be any of them."""
-    return sorted(set(cluster_ids) - {""})
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """The owner of a log dir (`MetaProperties`, versions 0 and 1).
 
+    `cluster_id`: "" not known, as of a broker before 2.4 (KAFKA-7335). `zookeeper`: it belongs to a broker of before KRaft.
+    """
 
-def parse_node_id(text: str, key: str) -> int:
-    """Parse the number of a node, the value of ``key``. Raises FormatError if it is none."""
-    if not _NODE_ID.fullmatch(text) or int(text) > _MAX_INT:
-        raise FormatError(f"{key} {quoted(text)} is not a node's number")
-    return int(text)
+    cluster_id: str
+    node_id: int
+    directory_id: str | None
+    zookeeper: bool = field(default=False, compare=False)
 
 
 def parse_properties(data: bytes) -> tuple[tuple[str, str], ...]:
@@ -184,6 +166,28 @@ def parse_properties(data: bytes) -> tuple[tuple[str, str], ...]:
     Raises FormatError for a malformed escape.
     """
     return tuple(_pair(line) for line in _logical_lines(data.decode("latin-1")))
+
+
+def _pair(line: str) -> tuple[str, str]:
+    """Split at the first separator (`=`, `:` or white space) that no backslash escapes."""
+    end = 0
+    while end < len(line) and line[end] not in "=:" + _SPACE:
+        end += 2 if line[end] == "\\" else 1
+    rest = line[end:].lstrip(_SPACE)
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(_SPACE)
+    return _unescape(line[:end]), _unescape(rest)
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = match[1]
+    if code == "u":
+        raise FormatError(f"malformed \\u escape in {quoted(match.string)}")
+    return chr(int(code[1:], 16)) if len(code) > 1 else _CONTROLS.get(code, code)
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -205,45 +209,32 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield joined
 
 
-def _pair(line: str) -> tuple[str, str]:
-    """Split at the first separator (`=`, `:` or white space) that no backslash escapes."""
-    end = 0
-    while end < len(line) and line[end] not in "=:" + _SPACE:
-        end += 2 if line[end] == "\\" else 1
-    rest = line[end:].lstrip(_SPACE)
-    if rest[:1] in ("=", ":"):
-        rest = rest[1:].lstrip(_SPACE)
-    return _unescape(line[:end]), _unescape(rest)
+def parse_node_id(text: str, key: str) -> int:
+    """Parse the number of a node, the value of ``key``. Raises FormatError if it is none."""
+    if not _NODE_ID.fullmatch(text) or int(text) > _MAX_INT:
+        raise FormatError(f"{key} {quoted(text)} is not a node's number")
+    return int(text)
 
 
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.)", re.DOTALL)
-_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+class ResourceType(IntEnum):
+    """The type of the owner of a configuration. Other types exist, but nothing of them is kept."""
+
+    TOPIC = 2
+    BROKER = 4  # an empty name means all brokers: the cluster's default
 
 
-def _unescape(text: str) -> str:
-    return _ESCAPE.sub(_escaped, text)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    code = match[1]
-    if code == "u":
-        raise FormatError(f"malformed \\u escape in {quoted(match.string)}")
-    return chr(int(code[1:], 16)) if len(code) > 1 else _CONTROLS.get(code, code)
-
-
-_NODE_KEYS = ("node.id", "broker.id")  # the second was used until ZooKeeper was removed, and as a synonym of the first
-
-
-@dataclass(frozen=True, slots=True)
-class ServerProperties:
-    """The node id of a file, and its configurations that may be read: a file may contain passwords."""
-
-    node_id: int
-    configs: tuple[tuple[str, str], ...]
+def known_clusters(cluster_ids: Iterable[str]) -> list[str]:
+    """The different ids of clusters, without "": a cluster that is not known may be any of them."""
+    return sorted(set(cluster_ids) - {""})
 
 
 def parse_server_properties(data: bytes) -> ServerProperties:
     """Parse the file. If a name occurs twice, the last value counts, as in Java.
+
+    The configurations that the cluster stores in its metadata log, and which of them may be read (`ConfigResource.Type`,
+    `LogConfig`). A broker's configurations may contain passwords, and under KRaft the metadata log stores them as they were given. So
+    a value is read only if its key is listed here. The listed keys define how logs are kept, rolled and cleaned, and how long
+    transactions may last.
 
     Raises:
         FormatError: it is not in the format of Java's properties, or does not contain the node id.
@@ -255,3 +246,11 @@ def parse_server_properties(data: bytes) -> ServerProperties:
     return ServerProperties(
         parse_node_id(written, _NODE_KEYS[0]), tuple((name, value) for name, value in properties.items() if name in READABLE_KEYS)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProperties:
+    """The node id of a file, and its configurations that may be read: a file may contain passwords."""
+
+    node_id: int
+    configs: tuple[tuple[str, str], ...]

@@ -9,6 +9,8 @@ Left out: that a producer sends all partitions of a broker when one of them is d
 that without keys it stays at one partition until ``batch.size`` bytes are sent there, so that a larger one saves more than is predicted.
 """
 
+from __future__ import annotations
+
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -32,13 +34,12 @@ _TIMED_MS = 2  # batches that took less, as with linger.ms=0, show no spread of 
 _HEAD_BYTES = 5  # of a record before its body, mostly: length, attributes and deltas
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """``codec`` by its id. ``linger_ms`` -1: as long as it takes to fill a batch."""
-
-    codec: int
-    batch_size: int = AS_IT_IS
-    linger_ms: int = -1
+def rebatch(records: Sent, setting: Setting, expected: Expected) -> Iterator[Made]:
+    """The batches that a producer with this setting makes. ``expected`` learns from them."""
+    for begin, end in _bounds(records, setting, expected):
+        made = records.batch(setting.codec, begin, end)
+        expected.learn(made.part)
+        yield made
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class Sent:
     begins: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     _sections: dict[tuple[int, int], bytes] = field(default_factory=dict)
-    _made: dict[tuple[int, int, int], "Made"] = field(default_factory=dict)
+    _made: dict[tuple[int, int, int], Made] = field(default_factory=dict)
 
     def forget(self, *, made: bool) -> None:
         """Forget the bytes of batches, and with ``made`` their sizes: other settings make the same ones again, most of those that differ
@@ -69,7 +70,7 @@ class Sent:
         if made:
             self._made.clear()
 
-    def batch(self, codec: int, begin: int, end: int) -> "Made":
+    def batch(self, codec: int, begin: int, end: int) -> Made:
         """The batch of the records ``[begin, end)``."""
         made = self._made.get((codec, begin, end))
         if made is None:
@@ -104,6 +105,15 @@ class Made:
         return (self.size - HEADER_BYTES) / self.raw
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """``codec`` by its id. ``linger_ms`` -1: as long as it takes to fill a batch."""
+
+    codec: int
+    batch_size: int = AS_IT_IS
+    linger_ms: int = -1
+
+
 class Expected:
     """What part of its bytes a compressed batch is expected to keep: of one topic and codec."""
 
@@ -116,6 +126,47 @@ class Expected:
             self.part = max(self.part + _UP, part)
         elif part < self.part:
             self.part -= _DOWN
+
+
+def _bounds(records: Sent, setting: Setting, expected: Expected) -> Iterable[tuple[int, int]]:
+    if setting.batch_size == AS_IT_IS:
+        return zip(records.begins, [*records.begins[1:], len(records.bodies)], strict=True)
+    return _Filling(records, setting, expected)
+
+
+class _Filling:
+    """Where batches begin and end; each is decided when it is asked for, by what is expected then."""
+
+    def __init__(self, records: Sent, setting: Setting, expected: Expected) -> None:
+        self._sizes = _sizes(records)
+        self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
+        self._sent, self._setting, self._expected = np.array(records.sent, np.int64), setting, expected
+        self._ends = np.array([*records.ends, len(records.bodies)], np.int64)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        begin = 0
+        while begin < len(self._sizes):
+            end = self.end(begin)
+            yield begin, end
+            begin = end
+
+    def end(self, begin: int) -> int:
+        """Where a batch ends that begins with this record."""
+        setting, sizes, before = self._setting, self._sizes, self._before
+        end = int(self._ends[self._ends.searchsorted(begin, side="right")])
+        if setting.linger_ms >= 0:
+            end = min(end, int(self._sent.searchsorted(self._sent[begin] + setting.linger_ms, side="right")))
+        room = setting.batch_size - HEADER_BYTES
+        part = self._expected.part * _MARGIN if setting.codec else 1.0
+        end = min(end, int(before.searchsorted(before[begin] + int(room / part), side="right")) - 1)
+        while end > begin + 1 and (before[end - 1] - before[begin]) * part + sizes[end - 1] > room:
+            end -= 1
+        return max(end, begin + 1)
+
+
+def _sizes(records: Sent) -> Longs:
+    """The sizes of the records, before they are compressed."""
+    return np.fromiter(map(len, records.bodies), np.int64, len(records.bodies)) + _HEAD_BYTES
 
 
 def settled(records: Sent, setting: Setting) -> Expected:
@@ -151,13 +202,6 @@ def full_at(records: Sent, codec: int) -> Setting | None:
     return Setting(codec=codec, batch_size=int(most + np.quantile(refused[full], 0.1)) // 2, linger_ms=int(np.quantile(took[full], 0.95)))
 
 
-def without_full(records: Sent, full: Setting) -> Sent:
-    """The records, with an end wherever a batch as it is ended though it was not full."""
-    _, refused, _, _ = _room(records, full.codec)
-    others = (begin for begin, size in zip(records.begins[1:], refused.tolist(), strict=True) if size < _NEARLY * full.batch_size)
-    return replace(records, ends=sorted({*records.ends, *others}))
-
-
 def _room(records: Sent, codec: int) -> tuple[Floats, Floats, Floats, Longs]:
     """For each batch as it is but the last: which ``batch.size`` it takes, which also has room for the next record; bytes, milliseconds."""
     begins, sent = np.array([*records.begins, len(records.bodies)], np.int64), np.array(records.sent, np.int64)
@@ -173,53 +217,11 @@ def _room(records: Sent, codec: int) -> tuple[Floats, Floats, Floats, Longs]:
     return held, refused, raw, sent[begins[1:-1] - 1] - sent[begins[:-2]]
 
 
-def rebatch(records: Sent, setting: Setting, expected: Expected) -> Iterator[Made]:
-    """The batches that a producer with this setting makes. ``expected`` learns from them."""
-    for begin, end in _bounds(records, setting, expected):
-        made = records.batch(setting.codec, begin, end)
-        expected.learn(made.part)
-        yield made
-
-
-def _bounds(records: Sent, setting: Setting, expected: Expected) -> Iterable[tuple[int, int]]:
-    if setting.batch_size == AS_IT_IS:
-        return zip(records.begins, [*records.begins[1:], len(records.bodies)], strict=True)
-    return _Filling(records, setting, expected)
-
-
-def _sizes(records: Sent) -> Longs:
-    """The sizes of the records, before they are compressed."""
-    return np.fromiter(map(len, records.bodies), np.int64, len(records.bodies)) + _HEAD_BYTES
-
-
-class _Filling:
-    """Where batches begin and end; each is decided when it is asked for, by what is expected then."""
-
-    def __init__(self, records: Sent, setting: Setting, expected: Expected) -> None:
-        self._sizes = _sizes(records)
-        self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
-        self._sent, self._setting, self._expected = np.array(records.sent, np.int64), setting, expected
-        self._ends = np.array([*records.ends, len(records.bodies)], np.int64)
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        begin = 0
-        while begin < len(self._sizes):
-            end = self.end(begin)
-            yield begin, end
-            begin = end
-
-    def end(self, begin: int) -> int:
-        """Where a batch ends that begins with this record."""
-        setting, sizes, before = self._setting, self._sizes, self._before
-        end = int(self._ends[self._ends.searchsorted(begin, side="right")])
-        if setting.linger_ms >= 0:
-            end = min(end, int(self._sent.searchsorted(self._sent[begin] + setting.linger_ms, side="right")))
-        room = setting.batch_size - HEADER_BYTES
-        part = self._expected.part * _MARGIN if setting.codec else 1.0
-        end = min(end, int(before.searchsorted(before[begin] + int(room / part), side="right")) - 1)
-        while end > begin + 1 and (before[end - 1] - before[begin]) * part + sizes[end - 1] > room:
-            end -= 1
-        return max(end, begin + 1)
+def without_full(records: Sent, full: Setting) -> Sent:
+    """The records, with an end wherever a batch as it is ended though it was not full."""
+    _, refused, _, _ = _room(records, full.codec)
+    others = (begin for begin, size in zip(records.begins[1:], refused.tolist(), strict=True) if size < _NEARLY * full.batch_size)
+    return replace(records, ends=sorted({*records.ends, *others}))
 
 
 def add_to_windows(records: Sent, made: Made, totals: Floats) -> None:

@@ -1,59 +1,23 @@
 """Groups as `__consumer_offsets` stores them: classic, of the newer consumer protocol, share groups (`GroupCoordinatorRecordSerde`)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeVar
 
 from streaming.kafka.formats.wire import Int8, Int32, Int64, SchemaMessage, Uuid, tagged, versions
 
-# --- A group of the classic protocol as `__consumer_offsets` stores it (`GroupMetadataValue`). The value is `version i16` and
-# `GroupMetadata`. Times are Unix milliseconds, timeouts milliseconds.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMember:
-    """A member. `subscription` and `assignment` are bytes of its own protocol, which brokers do not parse."""
-
-    member_id: str
-    group_instance_id: str | None = versions("3+", None)
-    client_id: str
-    client_host: str
-    rebalance_timeout_ms: Int32 = versions("1+", -1)
-    session_timeout_ms: Int32
-    subscription: bytes
-    assignment: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMetadata:
-    """A generation of a group; -1 is used for a time that the version does not have."""
-
-    protocol_type: str
-    generation: Int32
-    protocol: str | None
-    leader: str | None
-    current_state_timestamp: Int64 = versions("2+", -1)
-    members: tuple[GroupMember, ...]
-
-
-_VALUE = SchemaMessage(GroupMetadata, "0-4", flexible="4+")
-
-
-def read_group_metadata(value: bytes) -> GroupMetadata:
-    """Parse the value of a group's record that is no tombstone.
-
-    Raises:
-        FormatError: it is damaged, or of a version that is not known.
-    """
-    return _VALUE.read(value, "group metadata")
-
-
-# --- groups of the newer consumer protocol as `__consumer_offsets` stores them (`GroupCoordinatorRecordSerde`, `ConsumerGroup*Value`). A
-# key is `type i16` and then plain. A value is `version i16 (0)` and a flexible message. Timeouts are milliseconds, times Unix milliseconds.
+_T = TypeVar("_T")
 
 
 class KeyType(IntEnum):
-    """The types of keys in `__consumer_offsets` (`CoordinatorRecordType`)."""
+    """The types of keys in `__consumer_offsets` (`CoordinatorRecordType`).
+
+    Groups of the newer consumer protocol as `__consumer_offsets` stores them (`GroupCoordinatorRecordSerde`, `ConsumerGroup*Value`).
+    A key is `type i16` and then plain. A value is `version i16 (0)` and a flexible message. Timeouts are milliseconds, times Unix
+    milliseconds.
+    """
 
     LEGACY_OFFSET_COMMIT = 0
     OFFSET_COMMIT = 1
@@ -85,6 +49,48 @@ class ConsumerGroupKey:
 
     key_type: KeyType
     group: str
+
+
+def read_group_metadata(value: bytes) -> GroupMetadata:
+    """Parse the value of a group's record that is no tombstone.
+
+    Raises:
+        FormatError: it is damaged, or of a version that is not known.
+    """
+    return _VALUE.read(value, "group metadata")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """A member. `subscription` and `assignment` are bytes of its own protocol, which brokers do not parse.
+
+    A group of the classic protocol as `__consumer_offsets` stores it (`GroupMetadataValue`). The value is `version i16` and
+    `GroupMetadata`. Times are Unix milliseconds, timeouts milliseconds.
+    """
+
+    member_id: str
+    group_instance_id: str | None = versions("3+", None)
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: Int32 = versions("1+", -1)
+    session_timeout_ms: Int32
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMetadata:
+    """A generation of a group; -1 is used for a time that the version does not have."""
+
+    protocol_type: str
+    generation: Int32
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp: Int64 = versions("2+", -1)
+    members: tuple[GroupMember, ...]
+
+
+_VALUE = SchemaMessage(GroupMetadata, "0-4", flexible="4+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +230,9 @@ class RegexTopics:
     timestamp: Int64
 
 
-_T = TypeVar("_T")
-
 GroupRecordKind = tuple[type[AnyConsumerGroupKey], SchemaMessage[_T]]
 """How a record is read: the class of its key, and its value."""
+
 
 ConsumerGroupValue = ConsumerGroup | SubscribedTopics | ConsumerGroupMember | TargetAssignment | TargetMember | CurrentMember | RegexTopics
 
@@ -244,13 +249,13 @@ CONSUMER_GROUP_RECORDS: dict[KeyType, GroupRecordKind[ConsumerGroupValue]] = {
 """The records by the types of their keys."""
 
 
-# --- share groups as `__consumer_offsets` stores them (`ShareGroup*Value`, KIP-932): the group and its members, not what it has read. Keys
-# and values are encoded as those of `consumer_groups`. The offsets of a share group are in another topic: `share_group_state`.
-
-
 @dataclass(frozen=True, slots=True)
 class ShareGroupMember:
-    """A member as it has described itself."""
+    """A member as it has described itself.
+
+    Share groups as `__consumer_offsets` stores them (`ShareGroup*Value`, KIP-932): the group and its members, not what it has read.
+    Keys and values are encoded as those of `consumer_groups`. The offsets of a share group are in another topic: `share_group_state`.
+    """
 
     rack_id: str | None
     client_id: str
@@ -303,6 +308,7 @@ class SharedPartitions:
 
 
 ShareGroupValue = ShareGroupMember | ShareGroup | TargetAssignment | TargetMember | CurrentShareMember | SharedPartitions
+
 
 SHARE_GROUP_RECORDS: dict[KeyType, GroupRecordKind[ShareGroupValue]] = {
     KeyType.SHARE_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, SchemaMessage(ShareGroupMember, "0")),

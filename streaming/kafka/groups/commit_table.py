@@ -11,47 +11,14 @@ from numpy.typing import NDArray
 from streaming.common.arrays import Longs
 from streaming.kafka.groups.group_rows import REMOVED, GroupFacts, PendingCommit
 
-# --- names by small numbers, so that columns of them take four bytes a row; and keys of commits as single numbers. A key is the number of a
-# pair of group and topic, times 2^32, plus the partition. Many are found at once by it.
-
-
 Numbers = NDArray[np.int32]
 
 _PARTITION_BITS = 32
 _PARTITIONS = (1 << _PARTITION_BITS) - 1
 _NO_TOPIC = "\n"  # before the id of a topic whose name is not known; no name contains it
 
-
-class NumberedNames:
-    """Numbers count from 0 in the order in which the names come."""
-
-    __slots__ = ("_numbers", "names")
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def find(self, name: str) -> int:
-        """The number of a name, -1 if it has none."""
-        return self._numbers.get(name, -1)
-
-    def number(self, name: str) -> int:
-        """The number of a name, which gets one if it has none."""
-        found = self._numbers.get(name, -1)
-        if found < 0:
-            found = self._numbers[name] = len(self.names)
-            self.names.append(name)
-        return found
-
-
-def named(names: list[str], numbers: Numbers) -> pa.Array:
-    """The names of some numbers, as a column."""
-    if 2 * len(numbers) > len(names):
-        return pa.array(names, pa.string()).take(pa.array(numbers))
-    return pa.array([names[number] for number in numbers.tolist()], pa.string())
+LogName = tuple[str, int]
+"""`__consumer_offsets` or `__share_group_state`, and the partition."""
 
 
 class CommitKeys:
@@ -111,6 +78,31 @@ class CommitKeys:
         return pair
 
 
+class NumberedNames:
+    """Numbers count from 0 in the order in which the names come."""
+
+    __slots__ = ("_numbers", "names")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def find(self, name: str) -> int:
+        """The number of a name, -1 if it has none."""
+        return self._numbers.get(name, -1)
+
+    def number(self, name: str) -> int:
+        """The number of a name, which gets one if it has none."""
+        found = self._numbers.get(name, -1)
+        if found < 0:
+            found = self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return found
+
+
 def numbered(texts: pa.Array, names: NumberedNames) -> Numbers:
     """The numbers of the names in a column."""
     encoded = texts.dictionary_encode()
@@ -118,8 +110,11 @@ def numbered(texts: pa.Array, names: NumberedNames) -> Numbers:
     return numbers[np.asarray(encoded.indices)] if len(texts) else np.empty(0, np.int32)
 
 
-LogName = tuple[str, int]
-"""`__consumer_offsets` or `__share_group_state`, and the partition."""
+def named(names: list[str], numbers: Numbers) -> pa.Array:
+    """The names of some numbers, as a column."""
+    if 2 * len(numbers) > len(names):
+        return pa.array(names, pa.string()).take(pa.array(numbers))
+    return pa.array([names[number] for number in numbers.tolist()], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +172,9 @@ class CoordinatorLog:
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitColumns:
     """Commits in columns of equal length, each key at most once.
+
+    Names by small numbers, so that columns of them take four bytes a row; and keys of commits as single numbers. A key is the number
+    of a pair of group and topic, times 2^32, plus the partition. Many are found at once by it.
 
     ``key`` is that of a group, topic and partition for as long as the process lives. ``topic_id`` is a number that stays the same.
     ``done``: `offset_ranges.Ranges`, None where they are not known. The other columns are those of `CommittedOffset`; ``offset`` may be

@@ -3,6 +3,8 @@
 Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,6 +30,75 @@ NOT_UNDERSTOOD = -2
 
 NOT_REPLICATED = -3
 """Used instead of a committed offset, or of a number of members, of which only what is above the high watermark is known. Never sent."""
+
+
+def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
+    """The rows of `GROUPS`."""
+    columns = [_moves(groups[name]) if name == "moves" else _values(groups[name]) for name in GROUPS.names]
+    return [GroupFacts(**dict(zip(GROUPS.names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupColumns:
+    """What is known of a group by its own records and those of its members, with short names."""
+
+    type: Text  # Classic, Consumer, Share, Streams: the words of kafka-groups.sh
+    protocol: Text  # as kafka-groups.sh: consumer, share, streams, connect, or what a classic group has
+    state: Text  # as `GroupState`
+    members: Int  # REMOVED: the group is deleted
+    epoch: Int  # of a classic group its generation
+    state_ms: Long = -1  # since when the group is in its state; of the newer protocols only of an empty one
+    clients: Texts = ()  # client ids of its first members
+    hosts: Texts = ()
+    topics: Texts = ()  # that it subscribes to, where that is stored
+    assigned: Texts = ()  # the partitions of its members, as `assignments.packed`
+
+    def facts(self, group: str, coordinator: int, effective_offset: int) -> GroupFacts:
+        """It as a row, of which nothing else is known."""
+        values = {name: getattr(self, name) for name in GroupColumns.__slots__}
+        return GroupFacts(group=group, coordinator=coordinator, effective_offset=effective_offset, **values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts(GroupColumns):
+    """A group."""
+
+    group: Text
+    coordinator: Int
+    effective_offset: Long
+    last_topics: Texts = ()  # of one without members, those that its last members subscribed to, where that is on disk
+    interval_ms: Long = -1  # the usual one between two of its commits
+    moves: Moves = None  # of its committed offsets within a day, in the order of the log; None: not known
+    raised: Long = -1  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
+    raised_by_metadata: Long = -1  # how many of these are known to be so, of the records that are there
+    raised_unfinished: Long = -1
+    rebalance_ms: Long = -1  # when it last rebalanced
+    rebalance_minutes: Longs = ()  # as `RebalanceLog.minutes`, one after the other
+    rebalances: Annotated[bytes, pa.binary()] = b""  # its last ones, and whom they name: as `packed_rebalances`
+    rebalance_clients: Texts = ()
+    rebalance_hosts: Texts = ()
+
+    @property
+    def removed(self) -> bool:
+        """Whether the group is deleted."""
+        return self.members == REMOVED
+
+
+def _moves(column: pa.Array) -> Sequence[tuple[OffsetMove, ...] | None]:
+    """The moves of each group; None where they are not known."""
+    return [None if moves is None else tuple(OffsetMove(**move) for move in moves) for moves in column.to_pylist()]
+
+
+def _values(column: pa.Array) -> Sequence[Any]:
+    """The values of a column; of lists tuples, of a list or bytes that are not known empty ones."""
+    if pa.types.is_list(column.type):
+        values, ends = (
+            column.flatten().to_pylist(),
+            np.cumsum(pc.fill_null(column.value_lengths(), 0).to_numpy(zero_copy_only=False)).tolist(),
+        )
+        return [tuple(values[begin:end]) for begin, end in pairwise([0, *ends])]
+    found: list[Any] = (pc.fill_null(column, b"") if pa.types.is_binary(column.type) else column).to_pylist()
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,52 +140,6 @@ class PendingCommit:
     commit_ms: Long = -1  # by the coordinator's clock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupColumns:
-    """What is known of a group by its own records and those of its members, with short names."""
-
-    type: Text  # Classic, Consumer, Share, Streams: the words of kafka-groups.sh
-    protocol: Text  # as kafka-groups.sh: consumer, share, streams, connect, or what a classic group has
-    state: Text  # as `GroupState`
-    members: Int  # REMOVED: the group is deleted
-    epoch: Int  # of a classic group its generation
-    state_ms: Long = -1  # since when the group is in its state; of the newer protocols only of an empty one
-    clients: Texts = ()  # client ids of its first members
-    hosts: Texts = ()
-    topics: Texts = ()  # that it subscribes to, where that is stored
-    assigned: Texts = ()  # the partitions of its members, as `assignments.packed`
-
-    def facts(self, group: str, coordinator: int, effective_offset: int) -> "GroupFacts":
-        """It as a row, of which nothing else is known."""
-        values = {name: getattr(self, name) for name in GroupColumns.__slots__}
-        return GroupFacts(group=group, coordinator=coordinator, effective_offset=effective_offset, **values)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFacts(GroupColumns):
-    """A group."""
-
-    group: Text
-    coordinator: Int
-    effective_offset: Long
-    last_topics: Texts = ()  # of one without members, those that its last members subscribed to, where that is on disk
-    interval_ms: Long = -1  # the usual one between two of its commits
-    moves: Moves = None  # of its committed offsets within a day, in the order of the log; None: not known
-    raised: Long = -1  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
-    raised_by_metadata: Long = -1  # how many of these are known to be so, of the records that are there
-    raised_unfinished: Long = -1
-    rebalance_ms: Long = -1  # when it last rebalanced
-    rebalance_minutes: Longs = ()  # as `RebalanceLog.minutes`, one after the other
-    rebalances: Annotated[bytes, pa.binary()] = b""  # its last ones, and whom they name: as `packed_rebalances`
-    rebalance_clients: Texts = ()
-    rebalance_hosts: Texts = ()
-
-    @property
-    def removed(self) -> bool:
-        """Whether the group is deleted."""
-        return self.members == REMOVED
-
-
 COMMITS, PENDING, GROUPS = pa.schema(columns_of(CommittedOffset)), pa.schema(columns_of(PendingCommit)), pa.schema(columns_of(GroupFacts))
 
 
@@ -143,11 +168,6 @@ class GroupChanges:
     omitted: int = 0
 
 
-def batch_of(schema: pa.Schema, **columns: object) -> pa.RecordBatch:
-    """Rows of a schema by their columns; without columns none."""
-    return pa.RecordBatch.from_arrays([pa.array(columns.get(field.name, ()), field.type) for field in schema], schema=schema)
-
-
 def batch_of_rows(schema: pa.Schema, rows: Sequence[CommittedOffset | PendingCommit | GroupFacts]) -> pa.RecordBatch:
     """Rows of the class that the schema is of."""
     columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in schema.names}
@@ -160,27 +180,9 @@ def _spelled(move: OffsetMove) -> dict[str, object]:
     return {name: getattr(move, name) for name in OffsetMove.__slots__}
 
 
-def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
-    """The rows of `GROUPS`."""
-    columns = [_moves(groups[name]) if name == "moves" else _values(groups[name]) for name in GROUPS.names]
-    return [GroupFacts(**dict(zip(GROUPS.names, row, strict=True))) for row in zip(*columns, strict=True)]
-
-
-def _moves(column: pa.Array) -> Sequence[tuple[OffsetMove, ...] | None]:
-    """The moves of each group; None where they are not known."""
-    return [None if moves is None else tuple(OffsetMove(**move) for move in moves) for moves in column.to_pylist()]
-
-
-def _values(column: pa.Array) -> Sequence[Any]:
-    """The values of a column; of lists tuples, of a list or bytes that are not known empty ones."""
-    if pa.types.is_list(column.type):
-        values, ends = (
-            column.flatten().to_pylist(),
-            np.cumsum(pc.fill_null(column.value_lengths(), 0).to_numpy(zero_copy_only=False)).tolist(),
-        )
-        return [tuple(values[begin:end]) for begin, end in pairwise([0, *ends])]
-    found: list[Any] = (pc.fill_null(column, b"") if pa.types.is_binary(column.type) else column).to_pylist()
-    return found
+def batch_of(schema: pa.Schema, **columns: object) -> pa.RecordBatch:
+    """Rows of a schema by their columns; without columns none."""
+    return pa.RecordBatch.from_arrays([pa.array(columns.get(field.name, ()), field.type) for field in schema], schema=schema)
 
 
 def pending_commits(pending: pa.RecordBatch) -> tuple[PendingCommit, ...]:

@@ -22,16 +22,11 @@ from streaming.kafka.scan.group_records import NotUnderstood
 MOST_NAMED = 10
 """So many of a group's members are named."""
 
+_SUBSCRIBES = ("topics", "topic_regex", "topology_epoch", "process_id", "client_tags", "user_endpoint")
+"""What a member describes of itself, besides who it is."""
 
-class GroupType(StrEnum):
-    """The kind of a group."""
-
-    CLASSIC = "Classic"
-    CONSUMER = "Consumer"
-    SHARE = "Share"
-    STREAMS = "Streams"
-    SPARK = "Spark"
-    """A streaming query, by its checkpoint: no coordinator knows it."""
+DELETING = {KeyType.CONSUMER_GROUP_METADATA, KeyType.SHARE_GROUP_METADATA, KeyType.STREAMS_GROUP_METADATA}
+"""A tombstone with one of these keys deletes the group."""
 
 
 class GroupState(StrEnum):
@@ -50,8 +45,15 @@ class GroupState(StrEnum):
     COMMITTED = "Committed"
 
 
-PROTOCOLS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
-_STABLE_MEMBER = {GroupType.CONSUMER: 0, GroupType.SHARE: 0, GroupType.STREAMS: 1}
+class GroupType(StrEnum):
+    """The kind of a group."""
+
+    CLASSIC = "Classic"
+    CONSUMER = "Consumer"
+    SHARE = "Share"
+    STREAMS = "Streams"
+    SPARK = "Spark"
+    """A streaming query, by its checkpoint: no coordinator knows it."""
 
 
 SIMPLE = GroupColumns(type=GroupType.CLASSIC, protocol="", state=GroupState.EMPTY, members=0, epoch=0)
@@ -79,6 +81,13 @@ def classic_summary(group: GroupMetadata) -> GroupColumns:
     )
 
 
+PROTOCOLS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
+
+
+def _sorted(topics: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(topics)))
+
+
 def subscribed_topics(subscription: bytes) -> tuple[str, ...]:
     """The topics of a classic consumer's subscription (`ConsumerProtocolSubscription`, any version); none if it is something else."""
     reader = PlainReader(subscription)
@@ -87,6 +96,9 @@ def subscribed_topics(subscription: bytes) -> tuple[str, ...]:
         return tuple([short_name(reader.string()) for _ in range(max(reader.count(), 0))])
     except FormatError:
         return ()
+
+
+_STABLE_MEMBER = {GroupType.CONSUMER: 0, GroupType.SHARE: 0, GroupType.STREAMS: 1}
 
 
 @dataclass(slots=True)
@@ -177,16 +189,6 @@ class NewerGroup:
         return GroupState.STABLE if reconciled else GroupState.RECONCILING
 
 
-def _sorted(topics: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(topics)))
-
-
-# --- applies the records of the newer protocols to a group: consumer (KIP-848), share and streams groups have the same kinds of records.
-
-
-_SUBSCRIBES = ("topics", "topic_regex", "topology_epoch", "process_id", "client_tags", "user_endpoint")
-"""What a member describes of itself, besides who it is."""
-
 _Apply = Callable[[NewerGroup, Any, Any, int], None]
 """Applies a value by its key to a group; the last argument is when it was written, Unix milliseconds."""
 
@@ -201,6 +203,9 @@ def _group(group: NewerGroup, _key: OffsetsKey, value: Any, at_ms: int) -> None:
 
 
 def _member(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, at_ms: int) -> None:
+    """Applies the records of the newer protocols to a group: consumer (KIP-848), share and streams groups have the same kinds of
+    records.
+    """
     if value is None:
         _left(group, key.member_id, group.members.pop(key.member_id, None))
         group.empty_ms = -1 if group.members else at_ms
@@ -285,6 +290,3 @@ APPLIED: Mapping[KeyType, tuple[GroupType, _Apply]] = {
     KeyType.STREAMS_GROUP_TOPOLOGY: (GroupType.STREAMS, _topology),
 }
 """By the type of a key: the kind of its group, and what applies the value. Nothing of the other types is shown."""
-
-DELETING = {KeyType.CONSUMER_GROUP_METADATA, KeyType.SHARE_GROUP_METADATA, KeyType.STREAMS_GROUP_METADATA}
-"""A tombstone with one of these keys deletes the group."""

@@ -23,14 +23,6 @@ from streaming.kafka.groups.offset_moves import MovedOffsets
 from streaming.kafka.groups.rebalance_log import RebalanceLog, packed_rebalances
 from streaming.kafka.scan.group_records import GroupRecord
 
-# --- the rhythm of a group: how long it usually is from one commit to the next, told by the commits in its coordinator's log. A job that
-# runs once an hour commits every few seconds while it runs, and then pauses: its pauses are its rhythm. So the usual interval is the second
-# longest of those that count. What came once may be an outage, what came twice is a habit; and an interval counts for ten times its own
-# length, so that a habit of long ago is forgotten. Compaction leaves the last commit of each partition. Two commits of one partition that
-# are both there followed each other at any rate, and if the first of them was the last commit of the group, nothing of the group lies
-# between.
-
-
 SHORT_MS = 60_000
 """What follows within a minute is not told apart: the shortest usual interval."""
 
@@ -40,114 +32,10 @@ COUNTS_TIMES = 10
 LONGEST_MS = 1 << 42
 """No interval is longer than 140 years, whatever a damaged clock has written."""
 
-
-class _Interval(NamedTuple):
-    length_ms: int
-    ended_ms: int
-
-    def counts(self, at_ms: int) -> bool:
-        return at_ms - self.ended_ms <= COUNTS_TIMES * self.length_ms
-
-
-@dataclass(slots=True, eq=False)
-class Rhythm:
-    """The intervals of one group. ``usual_ms``: its usual interval, -1 while fewer than two are known.
-
-    Of the intervals of about one length, from a power of two to the next, the last two are kept: more are never needed.
-    """
-
-    usual_ms: int = -1
-    _last_ms: int = -1
-    _short: int = 0
-    _intervals: dict[int, tuple[_Interval, ...]] = field(default_factory=dict)
-
-    def committed(self, before_ms: int, at_ms: int) -> bool:
-        """A partition was committed, and ``before_ms`` the last time before, -1 for none; returns whether the usual interval changed."""
-        length = min(at_ms - before_ms, LONGEST_MS)
-        follows = 0 <= self._last_ms <= before_ms and length > 0
-        self._last_ms = max(self._last_ms, at_ms)
-        if not follows:
-            return False
-        if length > SHORT_MS:
-            of = length.bit_length()
-            self._intervals[of] = (*self._intervals.get(of, ())[-1:], _Interval(length, at_ms))
-        elif self._short >= 2 and not self._intervals:
-            return False
-        else:
-            self._short = min(self._short + 1, 2)
-        usual = self._usual(at_ms)
-        changed, self.usual_ms = usual != self.usual_ms, usual
-        return changed
-
-    def _usual(self, at_ms: int) -> int:
-        """The second longest interval that counts."""
-        counting = {of: some for of, each in self._intervals.items() if (some := tuple(one for one in each if one.counts(at_ms)))}
-        self._intervals = counting
-        lengths = sorted((one.length_ms for some in counting.values() for one in some), reverse=True)
-        lengths += [SHORT_MS] * self._short
-        return lengths[1] if len(lengths) > 1 else -1
-
-
 NO_RECORD, HAS_MEMBERS = -2, -1
 """Used instead of the epoch in which the last member of a group left: it has no record of its own; nothing shows that it has no members."""
 
 _DELETED = GroupColumns(type=SIMPLE.type, protocol="", state=SIMPLE.state, members=REMOVED, epoch=-1)
-
-
-@dataclass(slots=True)
-class _StampedGroup:
-    """A group, or that it is deleted; ``record_offset`` of the last record about it.
-
-    ``emptied``: in which epoch its last member left, `HAS_MEMBERS`, or `NO_RECORD`. ``members``, ``topics``: of a classic group its last
-    members, and what they subscribed to.
-    """
-
-    group: GroupColumns | NewerGroup
-    record_offset: int
-    version: int
-    rhythm: Rhythm = field(default_factory=Rhythm)
-    emptied: int = NO_RECORD
-    rebalances: RebalanceLog = field(default_factory=RebalanceLog)
-    members: frozenset[str] = frozenset()
-    topics: tuple[str, ...] = ()
-
-    @property
-    def deleted(self) -> bool:
-        return self.group is _DELETED
-
-    @property
-    def stored(self) -> bool:
-        """Whether it has records of its own, and not commits alone."""
-        return self.group is not SIMPLE and not self.deleted
-
-    def see_who_is_there(self) -> None:
-        """Note whether it had members and has none: each commit asks for it."""
-        group = self.group
-        if not self.stored:
-            self.emptied = NO_RECORD
-        elif isinstance(group, NewerGroup):
-            self.emptied = HAS_MEMBERS if group.members or not group.understood or group.epoch <= 0 else group.epoch
-        else:
-            self.emptied = group.epoch if group.epoch > 0 and group.state is GroupState.EMPTY else HAS_MEMBERS
-
-    def see_generation(self, members: frozenset[str], topics: tuple[str, ...]) -> None:
-        """A generation of a classic group. Members that leave one after the other, without another in their place, end one and the same
-        run: so what the first of them read, the group reads. One that joins begins another.
-        """
-        if members:
-            only_left = members < self.members
-            self.topics = tuple(sorted({*topics, *self.topics})) if only_left else topics
-        self.members = members
-
-    @property
-    def last_topics(self) -> tuple[str, ...]:
-        """What the last members of an empty group subscribed to, where that is known."""
-        if isinstance(self.group, NewerGroup):
-            return self.group.last_topics
-        return self.topics if self.stored and self.group.state == GroupState.EMPTY else ()
-
-    def summary(self) -> GroupColumns:
-        return self.group.summary() if isinstance(self.group, NewerGroup) else self.group
 
 
 class Membership:
@@ -297,6 +185,116 @@ class Membership:
         self._groups[name] = _StampedGroup(_DELETED, record_offset, stamp)
         self.deleted += 1
         return True
+
+
+class _Interval(NamedTuple):
+    length_ms: int
+    ended_ms: int
+
+    def counts(self, at_ms: int) -> bool:
+        return at_ms - self.ended_ms <= COUNTS_TIMES * self.length_ms
+
+
+@dataclass(slots=True, eq=False)
+class Rhythm:
+    """The intervals of one group. ``usual_ms``: its usual interval, -1 while fewer than two are known.
+
+    The rhythm of a group: how long it usually is from one commit to the next, told by the commits in its coordinator's log. A job
+    that runs once an hour commits every few seconds while it runs, and then pauses: its pauses are its rhythm. So the usual interval
+    is the second longest of those that count. What came once may be an outage, what came twice is a habit; and an interval counts for
+    ten times its own length, so that a habit of long ago is forgotten. Compaction leaves the last commit of each partition. Two
+    commits of one partition that are both there followed each other at any rate, and if the first of them was the last commit of the
+    group, nothing of the group lies between.
+
+    Of the intervals of about one length, from a power of two to the next, the last two are kept: more are never needed.
+    """
+
+    usual_ms: int = -1
+    _last_ms: int = -1
+    _short: int = 0
+    _intervals: dict[int, tuple[_Interval, ...]] = field(default_factory=dict)
+
+    def committed(self, before_ms: int, at_ms: int) -> bool:
+        """A partition was committed, and ``before_ms`` the last time before, -1 for none; returns whether the usual interval changed."""
+        length = min(at_ms - before_ms, LONGEST_MS)
+        follows = 0 <= self._last_ms <= before_ms and length > 0
+        self._last_ms = max(self._last_ms, at_ms)
+        if not follows:
+            return False
+        if length > SHORT_MS:
+            of = length.bit_length()
+            self._intervals[of] = (*self._intervals.get(of, ())[-1:], _Interval(length, at_ms))
+        elif self._short >= 2 and not self._intervals:
+            return False
+        else:
+            self._short = min(self._short + 1, 2)
+        usual = self._usual(at_ms)
+        changed, self.usual_ms = usual != self.usual_ms, usual
+        return changed
+
+    def _usual(self, at_ms: int) -> int:
+        """The second longest interval that counts."""
+        counting = {of: some for of, each in self._intervals.items() if (some := tuple(one for one in each if one.counts(at_ms)))}
+        self._intervals = counting
+        lengths = sorted((one.length_ms for some in counting.values() for one in some), reverse=True)
+        lengths += [SHORT_MS] * self._short
+        return lengths[1] if len(lengths) > 1 else -1
+
+
+@dataclass(slots=True)
+class _StampedGroup:
+    """A group, or that it is deleted; ``record_offset`` of the last record about it.
+
+    ``emptied``: in which epoch its last member left, `HAS_MEMBERS`, or `NO_RECORD`. ``members``, ``topics``: of a classic group its last
+    members, and what they subscribed to.
+    """
+
+    group: GroupColumns | NewerGroup
+    record_offset: int
+    version: int
+    rhythm: Rhythm = field(default_factory=Rhythm)
+    emptied: int = NO_RECORD
+    rebalances: RebalanceLog = field(default_factory=RebalanceLog)
+    members: frozenset[str] = frozenset()
+    topics: tuple[str, ...] = ()
+
+    @property
+    def deleted(self) -> bool:
+        return self.group is _DELETED
+
+    @property
+    def stored(self) -> bool:
+        """Whether it has records of its own, and not commits alone."""
+        return self.group is not SIMPLE and not self.deleted
+
+    def see_who_is_there(self) -> None:
+        """Note whether it had members and has none: each commit asks for it."""
+        group = self.group
+        if not self.stored:
+            self.emptied = NO_RECORD
+        elif isinstance(group, NewerGroup):
+            self.emptied = HAS_MEMBERS if group.members or not group.understood or group.epoch <= 0 else group.epoch
+        else:
+            self.emptied = group.epoch if group.epoch > 0 and group.state is GroupState.EMPTY else HAS_MEMBERS
+
+    def see_generation(self, members: frozenset[str], topics: tuple[str, ...]) -> None:
+        """A generation of a classic group. Members that leave one after the other, without another in their place, end one and the same
+        run: so what the first of them read, the group reads. One that joins begins another.
+        """
+        if members:
+            only_left = members < self.members
+            self.topics = tuple(sorted({*topics, *self.topics})) if only_left else topics
+        self.members = members
+
+    @property
+    def last_topics(self) -> tuple[str, ...]:
+        """What the last members of an empty group subscribed to, where that is known."""
+        if isinstance(self.group, NewerGroup):
+            return self.group.last_topics
+        return self.topics if self.stored and self.group.state == GroupState.EMPTY else ()
+
+    def summary(self) -> GroupColumns:
+        return self.group.summary() if isinstance(self.group, NewerGroup) else self.group
 
 
 def _rebalance_columns(log: RebalanceLog) -> dict[str, Any]:

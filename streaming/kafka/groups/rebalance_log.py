@@ -10,6 +10,8 @@ The log cleaner removes all records of a key but the last one of what it cleans.
 between them that was removed: a difference of their generations is what happened. Generations before the first one are not known.
 """
 
+from __future__ import annotations
+
 import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,21 +21,6 @@ from sys import intern
 
 from streaming.common.short_names import short_name
 from streaming.kafka.formats.stored_groups import GroupMetadata
-
-# --- rebalances of a group as values, and as the columns in which they go from an agent to the job: `GROUPS` in `group_rows`.
-
-
-class RebalanceKind(StrEnum):
-    """Why a generation or an epoch was raised; `REJOINED` raised none: a static member came back, and its group did not rebalance."""
-
-    MEMBERS = "members"
-    METADATA = "metadata"
-    UNFINISHED = "unfinished"
-    REJOINED = "rejoined"
-
-
-COUNTED = (RebalanceKind.MEMBERS, RebalanceKind.METADATA, RebalanceKind.UNFINISHED)
-"""The kinds that are counted: together they are a group's generation, or its epoch."""
 
 MOST_RECENT = 20
 """So many of a group's last rebalances are kept."""
@@ -63,75 +50,8 @@ GENERATIONS = 1 << 32
 """A generation is a Java int, which wraps: as a number without a sign it counts on."""
 
 _NOT_KNOWN = -1
-_KINDS = tuple(RebalanceKind)
+
 _ENTRY = struct.Struct("<8q")  # of a rebalance in its column
-
-
-@dataclass(frozen=True, slots=True)
-class MemberName:
-    """Who a member is, with short names."""
-
-    client: str
-    host: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebalance:
-    """One rebalance.
-
-    ``raised``: the generation or epoch that it came to, without a sign; ``generations``: by how much it raised that, ``unfinished`` of
-    them without an assignment. ``at_ms``: by the coordinator's clock, Unix milliseconds. ``members``: how many there were then.
-    ``joined``, ``left``: how many, -1 where that is not on disk; ``joined_names`` and ``left_names`` are the first of them.
-    """
-
-    raised: int
-    at_ms: int
-    kind: RebalanceKind
-    generations: int = 1
-    unfinished: int = 0
-    members: int = 0
-    joined: int = _NOT_KNOWN
-    left: int = _NOT_KNOWN
-    joined_names: tuple[MemberName, ...] = ()
-    left_names: tuple[MemberName, ...] = ()
-
-
-def packed_rebalances(rebalances: Iterable[Rebalance]) -> tuple[bytes, list[str], list[str]]:
-    """Their numbers, which no job reads before a user asks for the group, and the client ids and hosts of those that are named."""
-    numbers: list[bytes] = []
-    names: list[MemberName] = []
-    for each in rebalances:
-        counts = each.generations, each.unfinished, each.members, each.joined, each.left
-        numbers.append(_ENTRY.pack(each.raised, each.at_ms, _KINDS.index(each.kind), *counts))
-        names += (*each.joined_names, *each.left_names)
-    return b"".join(numbers), [each.client for each in names], [each.host for each in names]
-
-
-def unpacked_rebalances(numbers: bytes, clients: Sequence[str], hosts: Sequence[str]) -> tuple[Rebalance, ...]:
-    """The rebalances of these columns; those of a kind that is not known here, and what is behind, are left out."""
-    return tuple(_unpacked(numbers, [MemberName(*each) for each in zip(clients, hosts, strict=False)]))
-
-
-def _unpacked(numbers: bytes, names: Sequence[MemberName]) -> Iterator[Rebalance]:
-    whole = len(numbers) - len(numbers) % _ENTRY.size
-    for raised, at_ms, kind, generations, unfinished, members, joined, left in _ENTRY.iter_unpack(numbers[:whole]):
-        if not 0 <= kind < len(_KINDS):
-            return
-        come, gone = (min(max(count, 0), MOST_CHANGED) for count in (joined, left))
-        yield Rebalance(
-            raised=raised,
-            at_ms=at_ms,
-            kind=_KINDS[kind],
-            generations=generations,
-            unfinished=unfinished,
-            members=members,
-            joined=joined,
-            left=left,
-            joined_names=tuple(names[:come]),
-            left_names=tuple(names[come : come + gone]),
-        )
-        names = names[come + gone :]
-
 
 MOST_COMPARED = 1000
 """The most members that a group may have for it to be known who joined and left."""
@@ -143,44 +63,6 @@ _FAR = GENERATIONS // 2
 
 _FIRST_EPOCH = 2
 """A newer group's first one; 1 before Kafka 4.4."""
-
-
-@dataclass(slots=True)
-class MemberChanges:
-    """Who has joined and left a newer group since its last epoch, by instance ids where members have one, else by member ids.
-
-    ``returned``: static members that came back. ``subscribed``: something else that members do has changed, or it is not known what.
-    """
-
-    joined: dict[str, MemberName] = field(default_factory=dict)
-    left: dict[str, MemberName] = field(default_factory=dict)
-    returned: dict[str, MemberName] = field(default_factory=dict)
-    subscribed: bool = False
-
-    def join(self, identity: str, name: MemberName) -> None:
-        """A member has joined."""
-        self._move(identity, name, self.left, self.joined)
-
-    def leave(self, identity: str, name: MemberName) -> None:
-        """A member has left."""
-        self._move(identity, name, self.joined, self.left)
-
-    @property
-    def none(self) -> bool:
-        """Whether members have done nothing that raises an epoch."""
-        return not (self.joined or self.left or self.subscribed)
-
-    def clear(self) -> None:
-        """An epoch begins."""
-        self.joined, self.left, self.returned, self.subscribed = {}, {}, {}, False
-
-    def _move(self, identity: str, name: MemberName, here: dict[str, MemberName], there: dict[str, MemberName]) -> None:
-        if here.pop(identity, None) is not None:
-            self.returned[identity] = name
-        elif len(there) < MOST_COMPARED:
-            there[identity] = name
-        else:
-            self.subscribed = True
 
 
 class RebalanceLog:
@@ -335,6 +217,44 @@ class RebalanceLog:
         self.recent.append(rebalance)
 
 
+class RebalanceKind(StrEnum):
+    """Why a generation or an epoch was raised; `REJOINED` raised none: a static member came back, and its group did not rebalance."""
+
+    MEMBERS = "members"
+    METADATA = "metadata"
+    UNFINISHED = "unfinished"
+    REJOINED = "rejoined"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberName:
+    """Who a member is, with short names."""
+
+    client: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalance:
+    """One rebalance.
+
+    ``raised``: the generation or epoch that it came to, without a sign; ``generations``: by how much it raised that, ``unfinished`` of
+    them without an assignment. ``at_ms``: by the coordinator's clock, Unix milliseconds. ``members``: how many there were then.
+    ``joined``, ``left``: how many, -1 where that is not on disk; ``joined_names`` and ``left_names`` are the first of them.
+    """
+
+    raised: int
+    at_ms: int
+    kind: RebalanceKind
+    generations: int = 1
+    unfinished: int = 0
+    members: int = 0
+    joined: int = _NOT_KNOWN
+    left: int = _NOT_KNOWN
+    joined_names: tuple[MemberName, ...] = ()
+    left_names: tuple[MemberName, ...] = ()
+
+
 def _members_of(group: GroupMetadata, before: Mapping[str, tuple[str, MemberName]]) -> dict[str, tuple[str, MemberName]] | None:
     """Members by instance id, else by member id; those that were there before are the same values: many generations take little memory."""
     if len(group.members) > MOST_COMPARED:
@@ -357,3 +277,87 @@ def _compared(
         return None, None
     joined = {identity: name for identity, (_, name) in after.items() if identity not in before}
     return joined, {identity: name for identity, (_, name) in before.items() if identity not in after}
+
+
+@dataclass(slots=True)
+class MemberChanges:
+    """Who has joined and left a newer group since its last epoch, by instance ids where members have one, else by member ids.
+
+    Rebalances of a group as values, and as the columns in which they go from an agent to the job: `GROUPS` in `group_rows`.
+
+    ``returned``: static members that came back. ``subscribed``: something else that members do has changed, or it is not known what.
+    """
+
+    joined: dict[str, MemberName] = field(default_factory=dict)
+    left: dict[str, MemberName] = field(default_factory=dict)
+    returned: dict[str, MemberName] = field(default_factory=dict)
+    subscribed: bool = False
+
+    def join(self, identity: str, name: MemberName) -> None:
+        """A member has joined."""
+        self._move(identity, name, self.left, self.joined)
+
+    def leave(self, identity: str, name: MemberName) -> None:
+        """A member has left."""
+        self._move(identity, name, self.joined, self.left)
+
+    @property
+    def none(self) -> bool:
+        """Whether members have done nothing that raises an epoch."""
+        return not (self.joined or self.left or self.subscribed)
+
+    def clear(self) -> None:
+        """An epoch begins."""
+        self.joined, self.left, self.returned, self.subscribed = {}, {}, {}, False
+
+    def _move(self, identity: str, name: MemberName, here: dict[str, MemberName], there: dict[str, MemberName]) -> None:
+        if here.pop(identity, None) is not None:
+            self.returned[identity] = name
+        elif len(there) < MOST_COMPARED:
+            there[identity] = name
+        else:
+            self.subscribed = True
+
+
+COUNTED = (RebalanceKind.MEMBERS, RebalanceKind.METADATA, RebalanceKind.UNFINISHED)
+"""The kinds that are counted: together they are a group's generation, or its epoch."""
+
+
+def packed_rebalances(rebalances: Iterable[Rebalance]) -> tuple[bytes, list[str], list[str]]:
+    """Their numbers, which no job reads before a user asks for the group, and the client ids and hosts of those that are named."""
+    numbers: list[bytes] = []
+    names: list[MemberName] = []
+    for each in rebalances:
+        counts = each.generations, each.unfinished, each.members, each.joined, each.left
+        numbers.append(_ENTRY.pack(each.raised, each.at_ms, _KINDS.index(each.kind), *counts))
+        names += (*each.joined_names, *each.left_names)
+    return b"".join(numbers), [each.client for each in names], [each.host for each in names]
+
+
+_KINDS = tuple(RebalanceKind)
+
+
+def unpacked_rebalances(numbers: bytes, clients: Sequence[str], hosts: Sequence[str]) -> tuple[Rebalance, ...]:
+    """The rebalances of these columns; those of a kind that is not known here, and what is behind, are left out."""
+    return tuple(_unpacked(numbers, [MemberName(*each) for each in zip(clients, hosts, strict=False)]))
+
+
+def _unpacked(numbers: bytes, names: Sequence[MemberName]) -> Iterator[Rebalance]:
+    whole = len(numbers) - len(numbers) % _ENTRY.size
+    for raised, at_ms, kind, generations, unfinished, members, joined, left in _ENTRY.iter_unpack(numbers[:whole]):
+        if not 0 <= kind < len(_KINDS):
+            return
+        come, gone = (min(max(count, 0), MOST_CHANGED) for count in (joined, left))
+        yield Rebalance(
+            raised=raised,
+            at_ms=at_ms,
+            kind=_KINDS[kind],
+            generations=generations,
+            unfinished=unfinished,
+            members=members,
+            joined=joined,
+            left=left,
+            joined_names=tuple(names[:come]),
+            left_names=tuple(names[come : come + gone]),
+        )
+        names = names[come + gone :]

@@ -1,5 +1,7 @@
 """The replay of any log of a group coordinator, by its topic; and of `__share_group_state` as its coordinator does it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,9 +26,13 @@ from streaming.kafka.scan.group_records import NotUnderstood, ShareRecord, Share
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
 
-# --- replays one partition of `__share_group_state` as its coordinator does (`ShareCoordinatorShard`), in versions. A snapshot replaces
-# what was known of a group's partition, an update changes it. What is sent is the start offset, before which the group is done with
-# everything, and which offsets after it it is done with too. What consumers hold at the moment is not stored.
+COORDINATED_TOPICS = frozenset({OFFSETS_TOPIC, SHARE_STATE_TOPIC})
+"""The topics whose logs contain how far groups are."""
+
+
+def new_replay(log: LogKey, edition: str, limit: GroupLimit) -> Replay:
+    """An empty replay of a log of one of these topics."""
+    return ShareLog(log, edition, limit) if log.topic == SHARE_STATE_TOPIC else CommitLog(log, edition, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,12 @@ class _Progress:
 
 
 class ShareLog(LogReplay[ShareRecord]):
-    """How far share groups are, by one log of `__share_group_state`: commits alone."""
+    """How far share groups are, by one log of `__share_group_state`: commits alone.
+
+    Replays one partition of `__share_group_state` as its coordinator does (`ShareCoordinatorShard`), in versions. A snapshot replaces
+    what was known of a group's partition, an update changes it. What is sent is the start offset, before which the group is done with
+    everything, and which offsets after it it is done with too. What consumers hold at the moment is not stored.
+    """
 
     def __init__(self, log: LogKey, edition: str, limit: GroupLimit) -> None:
         super().__init__(log, edition, limit)
@@ -126,11 +137,3 @@ def _done(value: ShareSnapshot | ShareUpdate, before: Ranges, start: int) -> Ran
 
 
 Replay = CommitLog | ShareLog
-
-COORDINATED_TOPICS = frozenset({OFFSETS_TOPIC, SHARE_STATE_TOPIC})
-"""The topics whose logs contain how far groups are."""
-
-
-def new_replay(log: LogKey, edition: str, limit: GroupLimit) -> Replay:
-    """An empty replay of a log of one of these topics."""
-    return ShareLog(log, edition, limit) if log.topic == SHARE_STATE_TOPIC else CommitLog(log, edition, limit)

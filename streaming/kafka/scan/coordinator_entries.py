@@ -1,5 +1,7 @@
 """The newest entry of every transactional id in a range of `__transaction_state`, as plain values."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,24 @@ _BEFORE_KEY = 6
 
 # What follows the key up to the end of the producer id: the length of the value in one or two bytes, its version, the id.
 _TO_PRODUCER_ID = 2 + 2 + 8
+
+
+def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
+    """The newest entries in the sound batches of a range. ``buffer`` contains the whole range, and positions count from its beginning."""
+    newest: dict[str, Record] = {}
+    unreadable = 0
+    for item in _worth_opening(batches, buffer):
+        position = int(batches.positions[item])
+        try:
+            opened, unknown = _open(buffer.data[position : position + int(batches.size[item])])
+        except FormatError:
+            unreadable += 1
+            continue
+        unreadable += unknown
+        for transactional_id, record in opened.items():
+            newest.pop(transactional_id, None)  # so that its index is that of its newest record
+            newest[transactional_id] = record
+    return CoordinatorEntries(tuple(_entry(*found) for found in newest.items()), unreadable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,70 +76,6 @@ class CoordinatorEntries:
         return sum(entry.state == NOT_UNDERSTOOD for entry in self.entries)
 
 
-def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
-    """The newest entries in the sound batches of a range. ``buffer`` contains the whole range, and positions count from its beginning."""
-    newest: dict[str, Record] = {}
-    unreadable = 0
-    for item in _worth_opening(batches, buffer):
-        position = int(batches.positions[item])
-        try:
-            opened, unknown = _open(buffer.data[position : position + int(batches.size[item])])
-        except FormatError:
-            unreadable += 1
-            continue
-        unreadable += unknown
-        for transactional_id, record in opened.items():
-            newest.pop(transactional_id, None)  # so that its index is that of its newest record
-            newest[transactional_id] = record
-    return CoordinatorEntries(tuple(_entry(*found) for found in newest.items()), unreadable)
-
-
-def producer_owners(batches: Batches, buffer: Bytes) -> list[tuple[int, int, str]]:
-    """The offset of a record, a producer id and the short transactional id that it was given to, for each that the sound batches name.
-
-    Not only the newest records count: a transactional id that had a producer id once has it for good. Records that cannot be read are left
-    out.
-    """
-    found: dict[int, tuple[int, int, str]] = {}
-    for item in _worth_opening(batches, buffer, beyond_key=_TO_PRODUCER_ID):
-        position = int(batches.positions[item])
-        try:
-            for record in read_entry_records(buffer.data[position : position + int(batches.size[item])]) or ():
-                transactional_id = read_transaction_key(record.key or b"")
-                if transactional_id is None or record.value is None:
-                    continue
-                value = read_transaction_value(record.value)
-                for producer_id in (value.producer_id, value.previous_producer_id, value.next_producer_id):
-                    if producer_id >= 0:
-                        found[producer_id] = (record.offset, producer_id, short_name(transactional_id))
-        except FormatError:
-            continue
-    return list(found.values())
-
-
-def _open(entry: memoryview) -> tuple[dict[str, Record], int]:
-    """The newest record of each id in a batch, in the order of offsets, and how many keys are not understood.
-
-    Raises:
-        FormatError: the batch is damaged or too large; then nothing of it counts.
-    """
-    found: dict[str, Record] = {}
-    unknown = 0
-    records = read_entry_records(entry)
-    if records is None:
-        raise FormatError("the batch is not all there")
-    for record in records:
-        try:
-            transactional_id = read_transaction_key(record.key or b"")
-        except FormatError:
-            unknown += 1
-            continue
-        if transactional_id is not None:
-            found.pop(transactional_id, None)
-            found[transactional_id] = record
-    return found, unknown
-
-
 def _worth_opening(batches: Batches, buffer: Bytes, beyond_key: int = 0) -> list[int]:
     """The data batches, without those whose only record a later one of the range replaces: a busy coordinator mostly writes such batches.
 
@@ -147,6 +103,29 @@ def _worth_opening(batches: Batches, buffer: Bytes, beyond_key: int = 0) -> list
     return sorted([*data[~usual].tolist(), *newest.values()])
 
 
+def _open(entry: memoryview) -> tuple[dict[str, Record], int]:
+    """The newest record of each id in a batch, in the order of offsets, and how many keys are not understood.
+
+    Raises:
+        FormatError: the batch is damaged or too large; then nothing of it counts.
+    """
+    found: dict[str, Record] = {}
+    unknown = 0
+    records = read_entry_records(entry)
+    if records is None:
+        raise FormatError("the batch is not all there")
+    for record in records:
+        try:
+            transactional_id = read_transaction_key(record.key or b"")
+        except FormatError:
+            unknown += 1
+            continue
+        if transactional_id is not None:
+            found.pop(transactional_id, None)
+            found[transactional_id] = record
+    return found, unknown
+
+
 def _entry(whole_id: str, record: Record) -> CoordinatorEntry:
     transactional_id = short_name(whole_id)
     if record.value is None:
@@ -167,3 +146,26 @@ def _entry(whole_id: str, record: Record) -> CoordinatorEntry:
         partitions=tuple(f"{some.topic}-{partition}" for some in value.partitions for partition in some.partitions),
         previous_producer_id=value.previous_producer_id,
     )
+
+
+def producer_owners(batches: Batches, buffer: Bytes) -> list[tuple[int, int, str]]:
+    """The offset of a record, a producer id and the short transactional id that it was given to, for each that the sound batches name.
+
+    Not only the newest records count: a transactional id that had a producer id once has it for good. Records that cannot be read are left
+    out.
+    """
+    found: dict[int, tuple[int, int, str]] = {}
+    for item in _worth_opening(batches, buffer, beyond_key=_TO_PRODUCER_ID):
+        position = int(batches.positions[item])
+        try:
+            for record in read_entry_records(buffer.data[position : position + int(batches.size[item])]) or ():
+                transactional_id = read_transaction_key(record.key or b"")
+                if transactional_id is None or record.value is None:
+                    continue
+                value = read_transaction_value(record.value)
+                for producer_id in (value.producer_id, value.previous_producer_id, value.next_producer_id):
+                    if producer_id >= 0:
+                        found[producer_id] = (record.offset, producer_id, short_name(transactional_id))
+        except FormatError:
+            continue
+    return list(found.values())

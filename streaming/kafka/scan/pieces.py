@@ -1,5 +1,7 @@
 """The scan: pieces of several logs in one buffer are walked, checked and summed in one numpy pass, and split where epochs change."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +26,25 @@ from streaming.kafka.scan.walk import Bytes, Positions, Stop, batch_size_at, wal
 
 MAX_SEGMENT_BYTES = 2**31 - 1
 """A ``.log`` is never larger (`FileRecords`), so a batch that would reach beyond this has a wrong length."""
+
+MOST_BATCHES = 64
+"""Measured: with so many batches in one piece, this costs half of what numpy does; with one batch a seventh. It is even at some 200."""
+
+MOST_PIECES = 8
+"""Measured: with so many pieces of one batch each, this costs half of what numpy does. It is even at some 30."""
+
+_SOUND_OFFSETS = range(-(2**62), 2**62)
+"""Beyond these, what numpy adds up may overflow, and what Python adds up does not."""
+
+_CUT = (Stop.SHORT, Stop.BAD_LENGTH)
+
+
+def scan(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
+    """Scan pieces that follow each other in ``buffer`` without overlapping; one result for each piece, in order."""
+    found = scan_few(buffer, pieces)
+    if found is None:
+        found = scan_many(buffer, pieces)
+    return [_with_rest(buffer, piece, each) for piece, each in zip(pieces, found, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +87,11 @@ class Scanned:
         return int(self.batches.positions[-1])
 
 
-# --- the scan of few batches: a plain loop over them, for numpy costs the same for one batch as for a thousand. What it finds is equal to
-# what the scan of many finds, in every column. What is rare is left to that one.
-
-
-MOST_BATCHES = 64
-"""Measured: with so many batches in one piece, this costs half of what numpy does; with one batch a seventh. It is even at some 200."""
-
-MOST_PIECES = 8
-"""Measured: with so many pieces of one batch each, this costs half of what numpy does. It is even at some 30."""
-
-_SOUND_OFFSETS = range(-(2**62), 2**62)
-"""Beyond these, what numpy adds up may overflow, and what Python adds up does not."""
-
-
 def scan_few(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned] | None:
     """Scan pieces as `streaming.kafka.scan.pieces.scan` does; what their incomplete batches look like is not checked.
+
+    The scan of few batches: a plain loop over them, for numpy costs the same for one batch as for a thousand. What it finds is equal
+    to what the scan of many finds, in every column. What is rare is left to that one.
 
     Returns:
         None if there are too many pieces or batches, seeds, batches of an old format or offsets that no log has.
@@ -190,17 +200,6 @@ def _scanned(lines: _Lines, items: range, expected_offset: int, end: int, stop: 
     whole = len(items) == len(lines.batches)
     batches = lines.batches if whole else lines.batches.take(slice(items.start, items.stop))
     return Scanned(end, stop, what, batches, lines.sums(items) if items else None)
-
-
-_CUT = (Stop.SHORT, Stop.BAD_LENGTH)
-
-
-def scan(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
-    """Scan pieces that follow each other in ``buffer`` without overlapping; one result for each piece, in order."""
-    found = scan_few(buffer, pieces)
-    if found is None:
-        found = scan_many(buffer, pieces)
-    return [_with_rest(buffer, piece, each) for piece, each in zip(pieces, found, strict=True)]
 
 
 def scan_many(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:

@@ -4,6 +4,8 @@ The rules are those of `ProducerStateManager`: it keeps the last epoch, sequence
 ``producer.id.expiration.ms`` without an open transaction. Between batches of one epoch the sequence rises by one, and from 2^31 - 1 to 0.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -71,7 +73,7 @@ class Producers(NamedTuple):
         """How many there are, None if some had to be removed."""
         return len(self.entries) if self.dropped_ms < 0 else None
 
-    def take(self, batches: Batches, *, compacted: bool = False) -> "Taken":
+    def take(self, batches: Batches, *, compacted: bool = False) -> Taken:
         """Add the batches of a range, in order. In a compacted topic batches are missing, so no gap is counted."""
         if len(batches) > _FEW:
             (taken,) = take_ranges([self], batches, np.zeros(1, np.intp))
@@ -79,7 +81,7 @@ class Producers(NamedTuple):
             taken = self._changed(*self._take_few(batches))
         return taken._replace(gaps=0) if compacted else taken
 
-    def _changed(self, changed: Entries, gaps: int) -> "Taken":
+    def _changed(self, changed: Entries, gaps: int) -> Taken:
         """The producers after these have changed, in order of their ids; there may be more of them than the limit now."""
         if not len(changed):
             return Taken(self, gaps)
@@ -130,6 +132,17 @@ class Producers(NamedTuple):
         return self._replace(entries=self.entries.compress(~silent), dropped_ms=dropped_ms)
 
 
+def _limited(entries: Entries, limit: int, dropped_ms: int) -> tuple[Entries, int]:
+    """The ``limit`` producers that wrote last, and the newest time of any that was ever removed."""
+    over = len(entries) - limit
+    if over <= 0:
+        return entries, dropped_ms
+    oldest = np.lexsort((entries["last_ms"], entries["open"]))[:over]
+    kept = np.ones(len(entries), np.bool_)
+    kept[oldest] = False
+    return entries.compress(kept), max(dropped_ms, 0, int(entries["last_ms"][oldest].max()))
+
+
 class Taken(NamedTuple):
     """The producers after a step, and the gaps in it."""
 
@@ -168,30 +181,6 @@ def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArra
         else:  # nearly always: a copy, or one log would keep the producers of all of them in memory
             after = Producers(updated[first:last].copy(), each.limit, each.dropped_ms)
             found.append(Taken(after, skipped))
-    return found
-
-
-def _known(entries: Entries, begins: Longs, named: "_Named") -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where the producers of a range are among the entries of all logs, and which of them are there."""
-    logs, ids = named.logs[named.firsts], named.ids[named.firsts]
-    if not len(entries):
-        return np.zeros(len(ids), np.intp), np.zeros(len(ids), np.bool_)
-    if len(begins) == 2:
-        own, wanted = entries["producer_id"], ids
-    else:  # by number instead of by id: number and log are one value then, which rises as both are sorted
-        distinct, numbers = np.unique(np.concatenate([entries["producer_id"], ids]), return_inverse=True)
-        own = np.repeat(np.arange(len(begins) - 1), np.diff(begins)) * len(distinct) + numbers[: len(entries)]
-        wanted = logs * len(distinct) + numbers[len(entries) :]
-    indexes = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
-    return indexes, own[indexes] == wanted
-
-
-def _before(entries: Entries, indexes: NDArray[np.intp], there: NDArray[np.bool_], ids: Longs) -> Entries:
-    """The entries of producers before a range; epoch and sequence are -1 if there is none."""
-    found = np.zeros(len(ids), ENTRIES)
-    found["producer_id"], found["producer_epoch"], found["last_sequence"] = ids, -1, -1
-    if there.any():
-        found[there] = entries.take(indexes[there])
     return found
 
 
@@ -292,6 +281,30 @@ def _changed(batches: Batches, items: NDArray[np.intp], firsts: NDArray[np.intp]
     return after
 
 
+def _known(entries: Entries, begins: Longs, named: _Named) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where the producers of a range are among the entries of all logs, and which of them are there."""
+    logs, ids = named.logs[named.firsts], named.ids[named.firsts]
+    if not len(entries):
+        return np.zeros(len(ids), np.intp), np.zeros(len(ids), np.bool_)
+    if len(begins) == 2:
+        own, wanted = entries["producer_id"], ids
+    else:  # by number instead of by id: number and log are one value then, which rises as both are sorted
+        distinct, numbers = np.unique(np.concatenate([entries["producer_id"], ids]), return_inverse=True)
+        own = np.repeat(np.arange(len(begins) - 1), np.diff(begins)) * len(distinct) + numbers[: len(entries)]
+        wanted = logs * len(distinct) + numbers[len(entries) :]
+    indexes = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
+    return indexes, own[indexes] == wanted
+
+
+def _before(entries: Entries, indexes: NDArray[np.intp], there: NDArray[np.bool_], ids: Longs) -> Entries:
+    """The entries of producers before a range; epoch and sequence are -1 if there is none."""
+    found = np.zeros(len(ids), ENTRIES)
+    found["producer_id"], found["producer_epoch"], found["last_sequence"] = ids, -1, -1
+    if there.any():
+        found[there] = entries.take(indexes[there])
+    return found
+
+
 def _updated(entries: Entries, changed: Entries) -> Entries:
     if not len(entries):
         return changed
@@ -301,14 +314,3 @@ def _updated(entries: Entries, changed: Entries) -> Entries:
     updated = entries.copy()
     updated[indexes[known]] = changed[known]
     return updated if known.all() else np.insert(updated, indexes[~known], changed[~known])
-
-
-def _limited(entries: Entries, limit: int, dropped_ms: int) -> tuple[Entries, int]:
-    """The ``limit`` producers that wrote last, and the newest time of any that was ever removed."""
-    over = len(entries) - limit
-    if over <= 0:
-        return entries, dropped_ms
-    oldest = np.lexsort((entries["last_ms"], entries["open"]))[:over]
-    kept = np.ones(len(entries), np.bool_)
-    kept[oldest] = False
-    return entries.compress(kept), max(dropped_ms, 0, int(entries["last_ms"][oldest].max()))

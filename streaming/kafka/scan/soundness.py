@@ -1,5 +1,7 @@
 """Finds damaged batches by their CRC, their framing and their order, and entries of sparse indexes that the log does not prove."""
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,15 +18,8 @@ from streaming.kafka.formats.segment_indexes import OffsetEntries, TimeEntries
 from streaming.kafka.scan.headers import Batches, first_broken, read_headers
 from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk
 
-# --- finds the batches of a segment that do not have the CRC of their header, all at the library's speed (`RecordBatch.isValid`). The
-# CRC-32C of many small batches in a row is checked with one call, because a call for each costs several times as much as its bytes. A CRC
-# whose register begins with 0 is linear. So the CRC of a stretch is the sum (xor) of the CRCs of its parts, each shifted by as many zero
-# bytes as there are bytes after the part. The stored CRCs of the batches are shifted and summed with numpy. The result must equal the CRC
-# of the whole stretch, in which all bytes that the batches' CRCs do not cover are set to zero. One wrong batch is always found; several
-# wrong ones pass in one stretch of 2^32. A shift is a linear map of 32 bits, stored as four tables for the four bytes of a register.
-
-
 Registers = NDArray[np.uint32]
+
 _Map = NDArray[np.uint32]
 """Four tables of 256 registers, one after the other: the part that each byte of a register adds to its image."""
 
@@ -37,195 +32,9 @@ _DIGIT_BITS = 6
 _BLOCK_BITS = 2 * _DIGIT_BITS
 _UNCOVERED = np.dtype(f"V{CHECKED_FROM}")
 
-
-def are_right(buffer: NDArray[np.uint8], positions: NDArray[np.int64], sizes: NDArray[np.int64], stored: Registers) -> bool:
-    """Whether all batches have their stored CRC, except for a chance of 2^-32.
-
-    Args:
-        buffer: contains the batches; it is written to, and is unchanged when this returns.
-        positions: where the batches begin, ascending, each at the end of the one before it.
-        sizes: their sizes, at most `MOST_BYTES`.
-        stored: the CRC in the header of each batch.
-    """
-    begin, ends = int(positions[0]), positions + sizes
-    uncovered = np.ndarray((len(buffer) - CHECKED_FROM + 1,), _UNCOVERED, buffer=buffer, strides=(1,))
-    kept = uncovered[positions]
-    uncovered[positions] = np.zeros(1, _UNCOVERED)
-    try:
-        found = google_crc32c.extend(_ONES, buffer[begin : int(ends[-1])]) ^ _ONES  # begins with 0, not with ones
-    finally:
-        uncovered[positions] = kept
-    registers = stored ^ np.uint32(_ONES) ^ _ones_shifted()[sizes - CHECKED_FROM]
-    return bool(found == _sum(registers, ends[-1] - ends))
-
-
-def _sum(registers: Registers, following: NDArray[np.int64]) -> int:
-    """The sum of the registers, each shifted by the bytes after it (descending): first inside each block, then block by block."""
-    low, high = _digit_maps()
-    digit = (1 << _DIGIT_BITS) - 1
-    shifted = _shift_each(_shift_each(registers, low, following & digit), high, following >> _DIGIT_BITS & digit)
-    block = following >> _BLOCK_BITS
-    firsts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
-    blocks = np.zeros(1 << int(block[0]).bit_length(), np.uint32)
-    blocks[block[firsts]] = np.bitwise_xor.reduceat(shifted, firsts)
-    level = _BLOCK_BITS
-    while len(blocks) > 1:
-        blocks = blocks[0::2] ^ _shift(blocks[1::2], _doubled(level))
-        level += 1
-    return int(blocks[0])
-
-
-def _shift(registers: Registers, one: _Map) -> Registers:
-    shifted: Registers = one[registers & 255]
-    for byte in (1, 2, 3):
-        shifted ^= one[(registers >> 8 * byte & 255) + 256 * byte]
-    return shifted
-
-
-def _shift_each(registers: Registers, maps: _Map, which: NDArray[np.int64]) -> Registers:
-    """Apply the map with the given number to each register; ``maps`` are stored one after the other."""
-    base = which << 10
-    shifted: Registers = maps[base + (registers & 255)]
-    for byte in (1, 2, 3):
-        base += 256
-        shifted ^= maps[base + (registers >> 8 * byte & 255)]
-    return shifted
-
-
-@cache
-def _doubled(times: int) -> _Map:
-    """The shift by 2^times bytes."""
-    if times:
-        half = _doubled(times - 1)
-        return _shift(half, half)
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        table = np.where(table & 1, table >> 1 ^ _POLYNOMIAL, table >> 1).astype(np.uint32)
-    rest = np.arange(256, dtype=np.uint32)
-    return np.concatenate([table, rest, rest << 8, rest << 16])
-
-
-@cache
-def _digit_maps() -> tuple[_Map, _Map]:
-    """The shifts by 0, 1, 2 ... bytes, and the shifts by multiples of that number of bytes."""
-    same = np.concatenate([np.arange(256, dtype=np.uint32) << 8 * byte for byte in range(4)])
-    return _powers(same, 0), _powers(same, _DIGIT_BITS)
-
-
-def _powers(same: _Map, lowest: int) -> _Map:
-    maps = same
-    for bit in range(_DIGIT_BITS):
-        maps = np.concatenate([maps, _shift(maps, _doubled(lowest + bit))])
-    return maps
-
-
-@cache
-def _ones_shifted() -> Registers:
-    """A register of ones after 0, 1, 2 ... zero bytes."""
-    found = np.array([_ONES], np.uint32)
-    for bit in range(MOST_BYTES.bit_length()):
-        found = np.concatenate([found, _shift(found, _doubled(bit))])
-    return found
-
-
 _MANY = 64
 
-
-def wrong_crcs(buffer: NDArray[np.uint8], batches: Batches) -> NDArray[np.intp]:
-    """The items of `batches` whose bytes in `buffer` do not have the CRC of their header, ascending.
-
-    Every batch is complete in `buffer`, at its position, and has at least the size of its own header. The buffer may be written to, and is
-    unchanged in the end. If several small batches in a row are wrong, there is a chance of 2^-32 that none of them is found.
-    """
-    stored = stored_crcs(batches)
-    if _in_a_row(batches) and buffer.flags.writeable and are_right(buffer, batches.positions, batches.size, stored):
-        return np.empty(0, np.intp)
-    begins, ends = batches.positions.tolist(), (batches.positions + batches.size).tolist()
-    value, old = google_crc32c.value, (batches.magic < CURRENT_MAGIC).tolist()
-    found = [
-        zlib.crc32(buffer[begin + OLD_CHECKED_FROM : end].data) if is_old else value(buffer[begin + CHECKED_FROM : end])
-        for begin, end, is_old in zip(begins, ends, old, strict=True)
-    ]
-    return np.flatnonzero(np.array(found, np.uint32) != stored)
-
-
-def _in_a_row(batches: Batches) -> bool:
-    """Whether these are small batches of magic 2, one directly after the other, and enough that one check of all of them pays off."""
-    return (
-        len(batches) >= _MANY
-        and bool((batches.magic == CURRENT_MAGIC).all())
-        and int(batches.size.max()) <= MOST_BYTES
-        and bool((batches.positions[1:] == batches.positions[:-1] + batches.size[:-1]).all())
-    )
-
-
-def stored_crcs(batches: Batches) -> NDArray[np.uint32]:
-    """The CRC in the header of each batch."""
-    stored = batches.headers["crc"].astype(np.uint32)
-    old = batches.magic < CURRENT_MAGIC
-    if old.any():  # in an old message it is at the position of the leader epoch in magic 2
-        stored[old] = batches.headers["partition_leader_epoch"][old].astype(np.int32).view(np.uint32)
-    return stored
-
-
 NO_EPOCH = -1
-
-
-class Fault(StrEnum):
-    """The kind of damage at a position in a segment."""
-
-    FRAMING = "framing"  # no batch begins here, or it does not end within the file
-    CRC = "crc"
-    OFFSET = "offset"  # the CRC is right, but the base offset does not fit between its neighbours
-    EPOCH = "epoch"  # the CRC is right, but the leader epoch is not that of its offset
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """One damaged position: bytes from the beginning of the segment, and the offset in the header (without a batch, the expected one)."""
-
-    fault: Fault
-    position: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentFacts:
-    """The known facts about a closed segment besides its bytes; ``end_offset`` is the base offset of the next segment."""
-
-    base_offset: int
-    end_offset: int
-    epochs: Sequence[EpochEntry] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """A batch that fits: its position, the smallest offset that it was allowed to have, and the number of its offsets."""
-
-    position: int
-    offset: int
-    floor: int
-    span: int
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class CheckPosition:
-    """How far a segment has been checked: the next byte, the smallest offset that may be there, the last leader epoch."""
-
-    position: int
-    next_offset: int
-    leader_epoch: int = NO_EPOCH
-    last: _Batch | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """The end of a check, why it ended there, and the damages that it found, in the order of the segment."""
-
-    reached: CheckPosition
-    stop: Stop
-    damages: tuple[Damage, ...]
 
 
 def check_batches(buffer: Bytes, at: CheckPosition, around: SegmentFacts, seeds: Positions | None = None) -> Checked:
@@ -251,6 +60,198 @@ def check_batches(buffer: Bytes, at: CheckPosition, around: SegmentFacts, seeds:
     damages += misplaced
     reached = CheckPosition(at.position + end, reached.next_offset, reached.leader_epoch, reached.last)
     return Checked(reached, stop, tuple(sorted(damages, key=lambda damage: damage.position)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """A batch that fits: its position, the smallest offset that it was allowed to have, and the number of its offsets."""
+
+    position: int
+    offset: int
+    floor: int
+    span: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPosition:
+    """How far a segment has been checked: the next byte, the smallest offset that may be there, the last leader epoch."""
+
+    position: int
+    next_offset: int
+    leader_epoch: int = NO_EPOCH
+    last: _Batch | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFacts:
+    """The known facts about a closed segment besides its bytes; ``end_offset`` is the base offset of the next segment."""
+
+    base_offset: int
+    end_offset: int
+    epochs: Sequence[EpochEntry] = ()
+
+
+class Fault(StrEnum):
+    """The kind of damage at a position in a segment."""
+
+    FRAMING = "framing"  # no batch begins here, or it does not end within the file
+    CRC = "crc"
+    OFFSET = "offset"  # the CRC is right, but the base offset does not fit between its neighbours
+    EPOCH = "epoch"  # the CRC is right, but the leader epoch is not that of its offset
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One damaged position: bytes from the beginning of the segment, and the offset in the header (without a batch, the expected one)."""
+
+    fault: Fault
+    position: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The end of a check, why it ended there, and the damages that it found, in the order of the segment."""
+
+    reached: CheckPosition
+    stop: Stop
+    damages: tuple[Damage, ...]
+
+
+def wrong_crcs(buffer: NDArray[np.uint8], batches: Batches) -> NDArray[np.intp]:
+    """The items of `batches` whose bytes in `buffer` do not have the CRC of their header, ascending.
+
+    Finds the batches of a segment that do not have the CRC of their header, all at the library's speed (`RecordBatch.isValid`). The
+    CRC-32C of many small batches in a row is checked with one call, because a call for each costs several times as much as its bytes.
+    A CRC whose register begins with 0 is linear. So the CRC of a stretch is the sum (xor) of the CRCs of its parts, each shifted by
+    as many zero bytes as there are bytes after the part. The stored CRCs of the batches are shifted and summed with numpy. The result
+    must equal the CRC of the whole stretch, in which all bytes that the batches' CRCs do not cover are set to zero. One wrong batch
+    is always found; several wrong ones pass in one stretch of 2^32. A shift is a linear map of 32 bits, stored as four tables for the
+    four bytes of a register.
+
+    Every batch is complete in `buffer`, at its position, and has at least the size of its own header. The buffer may be written to, and is
+    unchanged in the end. If several small batches in a row are wrong, there is a chance of 2^-32 that none of them is found.
+    """
+    stored = stored_crcs(batches)
+    if _in_a_row(batches) and buffer.flags.writeable and are_right(buffer, batches.positions, batches.size, stored):
+        return np.empty(0, np.intp)
+    begins, ends = batches.positions.tolist(), (batches.positions + batches.size).tolist()
+    value, old = google_crc32c.value, (batches.magic < CURRENT_MAGIC).tolist()
+    found = [
+        zlib.crc32(buffer[begin + OLD_CHECKED_FROM : end].data) if is_old else value(buffer[begin + CHECKED_FROM : end])
+        for begin, end, is_old in zip(begins, ends, old, strict=True)
+    ]
+    return np.flatnonzero(np.array(found, np.uint32) != stored)
+
+
+def stored_crcs(batches: Batches) -> NDArray[np.uint32]:
+    """The CRC in the header of each batch."""
+    stored = batches.headers["crc"].astype(np.uint32)
+    old = batches.magic < CURRENT_MAGIC
+    if old.any():  # in an old message it is at the position of the leader epoch in magic 2
+        stored[old] = batches.headers["partition_leader_epoch"][old].astype(np.int32).view(np.uint32)
+    return stored
+
+
+def _in_a_row(batches: Batches) -> bool:
+    """Whether these are small batches of magic 2, one directly after the other, and enough that one check of all of them pays off."""
+    return (
+        len(batches) >= _MANY
+        and bool((batches.magic == CURRENT_MAGIC).all())
+        and int(batches.size.max()) <= MOST_BYTES
+        and bool((batches.positions[1:] == batches.positions[:-1] + batches.size[:-1]).all())
+    )
+
+
+def are_right(buffer: NDArray[np.uint8], positions: NDArray[np.int64], sizes: NDArray[np.int64], stored: Registers) -> bool:
+    """Whether all batches have their stored CRC, except for a chance of 2^-32.
+
+    Args:
+        buffer: contains the batches; it is written to, and is unchanged when this returns.
+        positions: where the batches begin, ascending, each at the end of the one before it.
+        sizes: their sizes, at most `MOST_BYTES`.
+        stored: the CRC in the header of each batch.
+    """
+    begin, ends = int(positions[0]), positions + sizes
+    uncovered = np.ndarray((len(buffer) - CHECKED_FROM + 1,), _UNCOVERED, buffer=buffer, strides=(1,))
+    kept = uncovered[positions]
+    uncovered[positions] = np.zeros(1, _UNCOVERED)
+    try:
+        found = google_crc32c.extend(_ONES, buffer[begin : int(ends[-1])]) ^ _ONES  # begins with 0, not with ones
+    finally:
+        uncovered[positions] = kept
+    registers = stored ^ np.uint32(_ONES) ^ _ones_shifted()[sizes - CHECKED_FROM]
+    return bool(found == _sum(registers, ends[-1] - ends))
+
+
+@cache
+def _ones_shifted() -> Registers:
+    """A register of ones after 0, 1, 2 ... zero bytes."""
+    found = np.array([_ONES], np.uint32)
+    for bit in range(MOST_BYTES.bit_length()):
+        found = np.concatenate([found, _shift(found, _doubled(bit))])
+    return found
+
+
+def _shift(registers: Registers, one: _Map) -> Registers:
+    shifted: Registers = one[registers & 255]
+    for byte in (1, 2, 3):
+        shifted ^= one[(registers >> 8 * byte & 255) + 256 * byte]
+    return shifted
+
+
+@cache
+def _doubled(times: int) -> _Map:
+    """The shift by 2^times bytes."""
+    if times:
+        half = _doubled(times - 1)
+        return _shift(half, half)
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, table >> 1 ^ _POLYNOMIAL, table >> 1).astype(np.uint32)
+    rest = np.arange(256, dtype=np.uint32)
+    return np.concatenate([table, rest, rest << 8, rest << 16])
+
+
+def _sum(registers: Registers, following: NDArray[np.int64]) -> int:
+    """The sum of the registers, each shifted by the bytes after it (descending): first inside each block, then block by block."""
+    low, high = _digit_maps()
+    digit = (1 << _DIGIT_BITS) - 1
+    shifted = _shift_each(_shift_each(registers, low, following & digit), high, following >> _DIGIT_BITS & digit)
+    block = following >> _BLOCK_BITS
+    firsts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
+    blocks = np.zeros(1 << int(block[0]).bit_length(), np.uint32)
+    blocks[block[firsts]] = np.bitwise_xor.reduceat(shifted, firsts)
+    level = _BLOCK_BITS
+    while len(blocks) > 1:
+        blocks = blocks[0::2] ^ _shift(blocks[1::2], _doubled(level))
+        level += 1
+    return int(blocks[0])
+
+
+@cache
+def _digit_maps() -> tuple[_Map, _Map]:
+    """The shifts by 0, 1, 2 ... bytes, and the shifts by multiples of that number of bytes."""
+    same = np.concatenate([np.arange(256, dtype=np.uint32) << 8 * byte for byte in range(4)])
+    return _powers(same, 0), _powers(same, _DIGIT_BITS)
+
+
+def _powers(same: _Map, lowest: int) -> _Map:
+    maps = same
+    for bit in range(_DIGIT_BITS):
+        maps = np.concatenate([maps, _shift(maps, _doubled(lowest + bit))])
+    return maps
+
+
+def _shift_each(registers: Registers, maps: _Map, which: NDArray[np.int64]) -> Registers:
+    """Apply the map with the given number to each register; ``maps`` are stored one after the other."""
+    base = which << 10
+    shifted: Registers = maps[base + (registers & 255)]
+    for byte in (1, 2, 3):
+        base += 256
+        shifted ^= maps[base + (registers >> 8 * byte & 255)]
+    return shifted
 
 
 def check_order(batches: Batches, at: CheckPosition, around: SegmentFacts) -> tuple[CheckPosition, list[Damage]]:
@@ -341,15 +342,14 @@ def check_end(at: CheckPosition, following_epoch: int) -> tuple[Damage, ...]:
     return ()
 
 
-# --- checks which entries of a sparse index are proven by the log itself (`OffsetIndex`, `TimeIndex`, `DumpLogSegments`). The index of an
-# active segment may have stale entries after the valid ones, which look right by themselves. A valid offset entry (o, p) points to a batch
-# at position p. The meaning of o depends on the version: the end of that batch (Kafka 4.1, or an index that recovery made), the end of the
-# append that begins with it (2.0 to 4.0), or the beginning of the batch (before 2.0). A valid time entry names the batch that has its
-# timestamp.
-
-
 def proven_offset_entries(entries: OffsetEntries, base_offset: int, batches: Batches) -> NDArray[np.bool_]:
     """For each entry, whether the log proves it.
+
+    Checks which entries of a sparse index are proven by the log itself (`OffsetIndex`, `TimeIndex`, `DumpLogSegments`). The index of
+    an active segment may have stale entries after the valid ones, which look right by themselves. A valid offset entry (o, p) points
+    to a batch at position p. The meaning of o depends on the version: the end of that batch (Kafka 4.1, or an index that recovery
+    made), the end of the append that begins with it (2.0 to 4.0), or the beginning of the batch (before 2.0). A valid time entry
+    names the batch that has its timestamp.
 
     Args:
         base_offset: of the segment.
@@ -365,6 +365,10 @@ def proven_offset_entries(entries: OffsetEntries, base_offset: int, batches: Bat
     return proven
 
 
+def _clipped(items: NDArray[np.intp], batches: Batches) -> NDArray[np.intp]:
+    return np.minimum(items, len(batches) - 1)
+
+
 def proven_time_entries(entries: TimeEntries, base_offset: int, batches: Batches) -> NDArray[np.bool_]:
     """For each entry, whether the log proves it. For the arguments see `proven_offset_entries`."""
     if not len(batches):
@@ -374,7 +378,3 @@ def proven_time_entries(entries: TimeEntries, base_offset: int, batches: Batches
     inside = (batches.base_offset[item] <= offsets) & (offsets <= batches.last_offset[item])
     proven: NDArray[np.bool_] = inside & (batches.max_timestamp[item] == entries.timestamps)
     return proven
-
-
-def _clipped(items: NDArray[np.intp], batches: Batches) -> NDArray[np.intp]:
-    return np.minimum(items, len(batches) - 1)

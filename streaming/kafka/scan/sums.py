@@ -1,5 +1,7 @@
 """The sums over the batches of byte ranges, how late their records arrived, and their batches one by one, packed."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields, replace
 from functools import cache
@@ -18,6 +20,48 @@ from streaming.kafka.scan.headers import Batches
 
 _EXPONENT_AT = 52
 _EXPONENT_OF_ONE = 1023
+
+_LEAST = "least_timestamp"
+_counts = cache(counts_of)
+
+AHEAD_MS = 30_000
+"""A batch that is dated further ahead of its append has no delay, and is counted apart. Clocks that differ by less are usual."""
+
+PROMPT_MS = 1000 * APPEND_DELAY_SECONDS_BOUNDS[0]
+"""Up to so much before its append a batch is on time: its delay is 0."""
+
+_BOUNDS_MS = np.array(APPEND_DELAY_SECONDS_BOUNDS, np.int64) * 1000
+_BUCKETS = len(_BOUNDS_MS) + 1
+_NO_OTHERS = (0,) * (_BUCKETS - 1)
+
+_VERSION = b"\x01"
+_COLUMNS = ("base_offset", "last_offset", "size", "records", "max_timestamp", "leader_epoch", "attributes", "magic")
+_LEVEL = 1
+
+_MAX_BYTES = 256 << 20
+"""A range of one window is far below this; if a larger size is stored, it is damaged."""
+
+
+def sums_from(detail: bytes, offset: int) -> Sums | None:
+    """The sums over the packed batches that begin at or after ``offset``; None if there are none.
+
+    Raises:
+        FormatError: the bytes are not of this version.
+    """
+    columns = _unpack(detail)
+    columns = columns[:, np.searchsorted(columns[0], offset) :]
+    count = columns.shape[1]
+    if not count:
+        return None
+    values = dict(zip(_COLUMNS, columns, strict=True))
+    batches = Batches(
+        positions=np.cumsum(values["size"]) - values["size"],
+        headers=np.zeros(count, HEADER),
+        attributes=values.pop("attributes").astype(np.int16),
+        magic=values.pop("magic").astype(np.int8),
+        **values,
+    )
+    return sum_ranges(batches, np.zeros(1, np.intp))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +87,18 @@ class Sums:
     batch_records_buckets: Counts
 
 
-COUNTS = counts_of(Sums)
-"""The sums among its fields, which events have as columns of the same names."""
-
-
-class Summed(Protocol):
-    """A dataclass with the sums over a range, `Sums` or an event: what is a `Count` in it is a sum."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    @property
-    def base_offset(self) -> int: ...
-    @property
-    def max_timestamp(self) -> int: ...
-
-
-R = TypeVar("R", bound=Summed)
-
-
-def joined(first: R, later: R) -> R:
-    """The sums over a range and the one directly after it. The end of the range (offset, epoch) is the later one's."""
-    counts = {name: plus(getattr(first, name), getattr(later, name)) for name in _counts(type(later))}
-    if _LEAST in later.__dataclass_fields__:  # an event has none
-        counts[_LEAST] = min(getattr(first, _LEAST), getattr(later, _LEAST))
-    return replace(later, base_offset=first.base_offset, max_timestamp=max(first.max_timestamp, later.max_timestamp), **counts)
-
-
-_LEAST = "least_timestamp"
-_counts = cache(counts_of)
-_FIELDS = tuple(each.name for each in fields(Sums))
+def _unpack(detail: bytes) -> NDArray[np.int64]:
+    """One row for each column, in the order of `_COLUMNS`."""
+    if detail[:1] != _VERSION:
+        raise FormatError(f"packed batches of version {detail[:1]!r}, known is {_VERSION!r}")
+    try:
+        if zstandard.frame_content_size(detail[1:]) > _MAX_BYTES:
+            raise FormatError("packed batches are damaged: they are too many")
+        by_byte = np.frombuffer(zstandard.decompress(detail[1:]), np.uint8).reshape(len(_COLUMNS), 8, -1)
+    except (zstandard.ZstdError, ValueError) as error:
+        raise FormatError(f"packed batches are damaged: {error}") from error
+    columns: NDArray[np.int64] = np.ascontiguousarray(by_byte.transpose(0, 2, 1)).view("<i8").reshape(len(_COLUMNS), -1).cumsum(axis=1)
+    return columns
 
 
 def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
@@ -127,30 +154,33 @@ def _tally(ranges: Longs, column: NDArray[np.integer], rows: int, columns: int, 
     return table
 
 
-# --- how late the data batches of a range arrived, by the largest record timestamp of each, and which were past their retention then. The
-# time of an append is known between two limits only: the poll that did not find it, and the one that did. So a delay is the least that it
-# can be, and what counts as past its retention surely was. A batch counts whole, by its newest record: its other records are older, and
-# other batches may hold records past their retention beside newer ones, so records are a lower bound. A batch without a timestamp has no
-# delay (`LogSegment.largestTimestamp` takes the time of the file for it, and ignores negative ones).
+_FIELDS = tuple(each.name for each in fields(Sums))
 
 
-AHEAD_MS = 30_000
-"""A batch that is dated further ahead of its append has no delay, and is counted apart. Clocks that differ by less are usual."""
-
-PROMPT_MS = 1000 * APPEND_DELAY_SECONDS_BOUNDS[0]
-"""Up to so much before its append a batch is on time: its delay is 0."""
-
-_BOUNDS_MS = np.array(APPEND_DELAY_SECONDS_BOUNDS, np.int64) * 1000
-_BUCKETS = len(_BOUNDS_MS) + 1
-_NO_OTHERS = (0,) * (_BUCKETS - 1)
+COUNTS = counts_of(Sums)
+"""The sums among its fields, which events have as columns of the same names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """When the batches of a range were appended: not before ``earliest_ms``, not after ``latest_ms`` (Unix milliseconds)."""
+def joined(first: R, later: R) -> R:
+    """The sums over a range and the one directly after it. The end of the range (offset, epoch) is the later one's."""
+    counts = {name: plus(getattr(first, name), getattr(later, name)) for name in _counts(type(later))}
+    if _LEAST in later.__dataclass_fields__:  # an event has none
+        counts[_LEAST] = min(getattr(first, _LEAST), getattr(later, _LEAST))
+    return replace(later, base_offset=first.base_offset, max_timestamp=max(first.max_timestamp, later.max_timestamp), **counts)
 
-    earliest_ms: int
-    latest_ms: int
+
+class Summed(Protocol):
+    """A dataclass with the sums over a range, `Sums` or an event: what is a `Count` in it is a sum."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+
+
+R = TypeVar("R", bound=Summed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +199,13 @@ NO_ARRIVALS = AppendDelays()
 
 def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int) -> AppendDelays:
     """How late the batches of a range arrived.
+
+    How late the data batches of a range arrived, by the largest record timestamp of each, and which were past their retention then.
+    The time of an append is known between two limits only: the poll that did not find it, and the one that did. So a delay is the
+    least that it can be, and what counts as past its retention surely was. A batch counts whole, by its newest record: its other
+    records are older, and other batches may hold records past their retention beside newer ones, so records are a lower bound. A
+    batch without a timestamp has no delay (`LogSegment.largestTimestamp` takes the time of the file for it, and ignores negative
+    ones).
 
     Args:
         sums: of the same batches.
@@ -190,16 +227,12 @@ def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int
     )
 
 
-def on_time(sums: Mapping[str, Longs], earliest_ms: Longs, latest_ms: int, retention_ms: Longs) -> NDArray[np.bool_]:
-    """Which of several ranges have no late batch and none that is ahead: all of them have a delay of 0.
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """When the batches of a range were appended: not before ``earliest_ms``, not after ``latest_ms`` (Unix milliseconds)."""
 
-    Args:
-        sums: the columns of `streaming.kafka.scan.sums.sum_columns`.
-        earliest_ms, retention_ms: as in `Appended` and for `arrivals`, of each range.
-    """
-    prompt_ms = np.where(retention_ms < 0, PROMPT_MS, np.minimum(PROMPT_MS, retention_ms))
-    found: NDArray[np.bool_] = _on_time(sums["least_timestamp"], sums["max_timestamp"], earliest_ms, latest_ms, prompt_ms)
-    return found
+    earliest_ms: int
+    latest_ms: int
 
 
 def _on_time(least: Any, newest: Any, earliest_ms: Any, latest_ms: int, prompt_ms: Any) -> Any:
@@ -224,6 +257,18 @@ def _expired(batches: Batches, timed: np.ndarray, earliest_ms: int, retention_ms
     return np.array([found], EXPIRED).tobytes()
 
 
+def on_time(sums: Mapping[str, Longs], earliest_ms: Longs, latest_ms: int, retention_ms: Longs) -> NDArray[np.bool_]:
+    """Which of several ranges have no late batch and none that is ahead: all of them have a delay of 0.
+
+    Args:
+        sums: the columns of `streaming.kafka.scan.sums.sum_columns`.
+        earliest_ms, retention_ms: as in `Appended` and for `arrivals`, of each range.
+    """
+    prompt_ms = np.where(retention_ms < 0, PROMPT_MS, np.minimum(PROMPT_MS, retention_ms))
+    found: NDArray[np.bool_] = _on_time(sums["least_timestamp"], sums["max_timestamp"], earliest_ms, latest_ms, prompt_ms)
+    return found
+
+
 def merged_expired(first: bytes | None, later: bytes | None) -> bytes | None:
     """What was past its retention in two neighboring ranges."""
     if first is None or later is None:
@@ -236,20 +281,6 @@ def merged_expired(first: bytes | None, later: bytes | None) -> bytes | None:
     return bytes(after.tobytes())
 
 
-# --- packs the batches of a range one by one, so that a reader can cut a range that is published again at exactly the offset it knows.
-# Layout, version 1: a byte 1, then a zstd frame of int64 little-endian columns, each with one value for each batch: base_offset,
-# last_offset, size, records, max_timestamp, leader_epoch, attributes, magic. Each value is the difference to the one before it. A column is
-# stored byte by byte: first the lowest bytes of all its values. Then most of it is zeros, and a batch takes a few bytes instead of 64. The
-# detail is sent from the watcher to the fold, and is never kept longer than the journal.
-
-
-_VERSION = b"\x01"
-_COLUMNS = ("base_offset", "last_offset", "size", "records", "max_timestamp", "leader_epoch", "attributes", "magic")
-_LEVEL = 1
-_MAX_BYTES = 256 << 20
-"""A range of one window is far below this; if a larger size is stored, it is damaged."""
-
-
 def pack(batches: Batches) -> bytes:
     """Pack the columns that sums are computed from."""
     columns = np.array([getattr(batches, name) for name in _COLUMNS], "<i8").reshape(len(_COLUMNS), -1)
@@ -258,30 +289,14 @@ def pack(batches: Batches) -> bytes:
     return _VERSION + zstandard.compress(by_byte.tobytes(), _LEVEL)
 
 
-def sums_from(detail: bytes, offset: int) -> Sums | None:
-    """The sums over the packed batches that begin at or after ``offset``; None if there are none.
-
-    Raises:
-        FormatError: the bytes are not of this version.
-    """
-    columns = _unpack(detail)
-    columns = columns[:, np.searchsorted(columns[0], offset) :]
-    count = columns.shape[1]
-    if not count:
-        return None
-    values = dict(zip(_COLUMNS, columns, strict=True))
-    batches = Batches(
-        positions=np.cumsum(values["size"]) - values["size"],
-        headers=np.zeros(count, HEADER),
-        attributes=values.pop("attributes").astype(np.int16),
-        magic=values.pop("magic").astype(np.int8),
-        **values,
-    )
-    return sum_ranges(batches, np.zeros(1, np.intp))[0]
-
-
 def first_offset_above(detail: bytes, leader_epoch: int) -> int | None:
     """The base offset of the first packed batch of a later leader epoch; None if there is none.
+
+    Packs the batches of a range one by one, so that a reader can cut a range that is published again at exactly the offset it knows.
+    Layout, version 1: a byte 1, then a zstd frame of int64 little-endian columns, each with one value for each batch: base_offset,
+    last_offset, size, records, max_timestamp, leader_epoch, attributes, magic. Each value is the difference to the one before it. A
+    column is stored byte by byte: first the lowest bytes of all its values. Then most of it is zeros, and a batch takes a few bytes
+    instead of 64. The detail is sent from the watcher to the fold, and is never kept longer than the journal.
 
     The log was truncated there. So if a reader has counted offsets after this one in an earlier epoch, it has counted bytes that were cut
     off since.
@@ -292,17 +307,3 @@ def first_offset_above(detail: bytes, leader_epoch: int) -> int | None:
     columns = _unpack(detail)
     later = np.flatnonzero(columns[_COLUMNS.index("leader_epoch")] > leader_epoch)
     return int(columns[0][later[0]]) if len(later) else None
-
-
-def _unpack(detail: bytes) -> NDArray[np.int64]:
-    """One row for each column, in the order of `_COLUMNS`."""
-    if detail[:1] != _VERSION:
-        raise FormatError(f"packed batches of version {detail[:1]!r}, known is {_VERSION!r}")
-    try:
-        if zstandard.frame_content_size(detail[1:]) > _MAX_BYTES:
-            raise FormatError("packed batches are damaged: they are too many")
-        by_byte = np.frombuffer(zstandard.decompress(detail[1:]), np.uint8).reshape(len(_COLUMNS), 8, -1)
-    except (zstandard.ZstdError, ValueError) as error:
-        raise FormatError(f"packed batches are damaged: {error}") from error
-    columns: NDArray[np.int64] = np.ascontiguousarray(by_byte.transpose(0, 2, 1)).view("<i8").reshape(len(_COLUMNS), -1).cumsum(axis=1)
-    return columns

@@ -3,6 +3,8 @@
 The producer of a batch is in its header. Whether a marker commits or aborts is only in its one record (`ControlRecordType`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -32,6 +34,26 @@ _MARKER_BYTES = 78
 # bytes, its last ones, are the type. Compaction sets a delta when it sets a delete horizon, and then the batch is larger.
 _MARKER_HEAD = np.frombuffer(bytes.fromhex("2000000008") + bytes(2), np.uint8)
 _TYPE_AT = HEADER_BYTES + len(_MARKER_HEAD)
+
+
+def understood_steps(
+    scanned: Scanned, buffer: Bytes, start: int, times: Callable[[], AppendTimes], *, singly: bool = False
+) -> tuple[Scanned, Steps]:
+    """The piece up to there, whose ``flaw`` says what is not understood, and its steps.
+
+    Args:
+        scanned: its batches begin at ``start`` of the buffer.
+        times: the limits for when they were appended; asked for if there are transactional batches.
+        singly: a row for every batch, so that a consumer can cut the range at any of them.
+    """
+    if not (scanned.batches.attributes & TRANSACTIONAL_BIT).any():
+        return scanned, NO_STEPS
+    limits = times()
+    try:
+        return scanned, steps_of(scanned.batches, buffer, limits, singly=singly)
+    except FormatError as error:
+        before = _before(scanned, buffer, start, start if error.position is None else error.position)
+        return replace(before, flaw=error.what), steps_of(before.batches, buffer, limits, singly=singly)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +150,18 @@ def _few(batches: Batches, buffer: Bytes, times: AppendTimes, *, singly: bool) -
     return np.array(rows, TRANSACTION_STEPS)
 
 
+def first_timestamps(batches: Batches) -> Longs:
+    """The first timestamp of each batch of magic 2, -1 none.
+
+    It differs from the largest one only if the client's clock is used and compaction has not replaced it by a delete horizon.
+    """
+    headers: Any = batches.headers
+    first = headers["base_timestamp"]
+    own = (batches.attributes & (TIMESTAMP_TYPE_BIT | DELETE_HORIZON_BIT) == 0) & (first >= 0)
+    timestamps: Longs = np.where(own, first, batches.max_timestamp)
+    return timestamps
+
+
 def marker_type(buffer: Bytes, position: int, size: int) -> int:
     """COMMIT or ABORT for the control batch of ``size`` bytes at ``position``, -1 for one of another type.
 
@@ -146,33 +180,18 @@ def _usual_marker_type(buffer: Bytes, position: int, size: int) -> int:
     return {b"\0\0": int(Step.ABORT), b"\0\1": int(Step.COMMIT)}.get(body[-2:], -1)
 
 
-def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: AppendTimes) -> Steps:
-    headers: Any = batches.headers.take(items)  # many times faster than indexing, as always for structured items
-    data = types[items] == Step.DATA
-    rows = np.zeros(len(items), TRANSACTION_STEPS)
-    rows["step"] = types[items]
-    rows["source"] = np.where(data, int(times.source), 0)
-    rows["producer_epoch"] = headers["producer_epoch"]
-    rows["producer_id"] = headers["producer_id"]
-    rows["first_offset"] = batches.base_offset[items]
-    rows["next_offset"] = batches.last_offset[items] + 1
-    rows["bytes"] = batches.size[items]
-    rows["bytes_before"] = (np.cumsum(batches.size) - batches.size)[items]
-    rows["start_ms"] = times.clamp(first_timestamps(batches)[items])
-    rows["last_ms"] = times.clamp(batches.max_timestamp[items])
-    return rows
-
-
-def first_timestamps(batches: Batches) -> Longs:
-    """The first timestamp of each batch of magic 2, -1 none.
-
-    It differs from the largest one only if the client's clock is used and compaction has not replaced it by a delete horizon.
-    """
-    headers: Any = batches.headers
-    first = headers["base_timestamp"]
-    own = (batches.attributes & (TIMESTAMP_TYPE_BIT | DELETE_HORIZON_BIT) == 0) & (first >= 0)
-    timestamps: Longs = np.where(own, first, batches.max_timestamp)
-    return timestamps
+def _marker_type(buffer: Bytes, position: int, size: int) -> int:
+    try:
+        batch = read_batch(buffer.data[position : position + size], check_crc=False)
+        if batch is None:
+            raise FormatError("the batch is not all there")
+        for record in read_records(batch):
+            control = read_control(record)
+            if isinstance(control, EndTxnMarker):
+                return Step.COMMIT if control.committed else Step.ABORT
+    except FormatError as error:
+        raise FormatError(f"marker of a transaction: {error.what}", position) from error
+    return -1
 
 
 def _marker_types(batches: Batches, buffer: Bytes, items: NDArray[np.intp]) -> Longs:
@@ -192,25 +211,21 @@ def _marker_types(batches: Batches, buffer: Bytes, items: NDArray[np.intp]) -> L
     return found
 
 
-def _marker_type(buffer: Bytes, position: int, size: int) -> int:
-    try:
-        batch = read_batch(buffer.data[position : position + size], check_crc=False)
-        if batch is None:
-            raise FormatError("the batch is not all there")
-        for record in read_records(batch):
-            control = read_control(record)
-            if isinstance(control, EndTxnMarker):
-                return Step.COMMIT if control.committed else Step.ABORT
-    except FormatError as error:
-        raise FormatError(f"marker of a transaction: {error.what}", position) from error
-    return -1
-
-
-def steps_from(steps: Steps, offset: int, cut_bytes: int) -> Steps:
-    """The steps of a range from ``offset`` on; ``cut_bytes`` is the size of the part before it. The steps need one row for each batch."""
-    kept = steps.compress(steps["first_offset"] >= offset)
-    kept["bytes_before"] -= cut_bytes
-    return kept
+def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: AppendTimes) -> Steps:
+    headers: Any = batches.headers.take(items)  # many times faster than indexing, as always for structured items
+    data = types[items] == Step.DATA
+    rows = np.zeros(len(items), TRANSACTION_STEPS)
+    rows["step"] = types[items]
+    rows["source"] = np.where(data, int(times.source), 0)
+    rows["producer_epoch"] = headers["producer_epoch"]
+    rows["producer_id"] = headers["producer_id"]
+    rows["first_offset"] = batches.base_offset[items]
+    rows["next_offset"] = batches.last_offset[items] + 1
+    rows["bytes"] = batches.size[items]
+    rows["bytes_before"] = (np.cumsum(batches.size) - batches.size)[items]
+    rows["start_ms"] = times.clamp(first_timestamps(batches)[items])
+    rows["last_ms"] = times.clamp(batches.max_timestamp[items])
+    return rows
 
 
 def _grouped(rows: Steps) -> Steps:
@@ -242,27 +257,14 @@ def order_by_producer(producer_ids: Longs) -> NDArray[np.intp]:
     return np.argsort(producer_ids, kind="stable")
 
 
-def understood_steps(
-    scanned: Scanned, buffer: Bytes, start: int, times: Callable[[], AppendTimes], *, singly: bool = False
-) -> tuple[Scanned, Steps]:
-    """The piece up to there, whose ``flaw`` says what is not understood, and its steps.
-
-    Args:
-        scanned: its batches begin at ``start`` of the buffer.
-        times: the limits for when they were appended; asked for if there are transactional batches.
-        singly: a row for every batch, so that a consumer can cut the range at any of them.
-    """
-    if not (scanned.batches.attributes & TRANSACTIONAL_BIT).any():
-        return scanned, NO_STEPS
-    limits = times()
-    try:
-        return scanned, steps_of(scanned.batches, buffer, limits, singly=singly)
-    except FormatError as error:
-        before = _before(scanned, buffer, start, start if error.position is None else error.position)
-        return replace(before, flaw=error.what), steps_of(before.batches, buffer, limits, singly=singly)
-
-
 def _before(scanned: Scanned, buffer: Bytes, start: int, position: int) -> Scanned:
     if position == start:
         return Scanned(start, Stop.END, None, scanned.batches.take(slice(0, 0)), None)
     return scan(buffer, [Piece(start, position, int(scanned.batches.base_offset[0]))])[0]
+
+
+def steps_from(steps: Steps, offset: int, cut_bytes: int) -> Steps:
+    """The steps of a range from ``offset`` on; ``cut_bytes`` is the size of the part before it. The steps need one row for each batch."""
+    kept = steps.compress(steps["first_offset"] >= offset)
+    kept["bytes_before"] -= cut_bytes
+    return kept

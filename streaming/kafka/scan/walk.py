@@ -6,6 +6,8 @@ The index of an active segment may be stale or absent (`AbstractIndex.truncateTo
 counts only if the lane before it is proven and ended exactly where this one begins.
 """
 
+from __future__ import annotations
+
 import sys
 from dataclasses import dataclass
 from enum import IntEnum
@@ -25,6 +27,23 @@ FEW_LANES = 12
 _LENGTH = Struct(">i")
 
 
+def walk(buffer: Bytes, start: int, end: int, seeds: Positions | None = None) -> Walk:
+    """Walk all complete entries of ``buffer[start:end]``; ``start`` must be the beginning of one.
+
+    Args:
+        seeds: ascending positions where an entry begins according to an index. Wrong ones cost time, but never correctness.
+    """
+    if seeds is None or not len(seeds):
+        return Walk(*_walk_one(buffer, start, end))
+    seeds = seeds[(seeds > start) & (seeds < end)]
+    starts = np.concatenate([np.array([start]), seeds])
+    lanes = walk_lanes(buffer, starts, np.append(starts[1:], end))
+    broken = np.flatnonzero(lanes.reached[:-1] != starts[1:])
+    if not len(broken):
+        return Walk(lanes.positions, int(lanes.reached[-1]), Stop(int(lanes.stops[-1])))
+    return _prove(buffer, starts, lanes, end, broken)
+
+
 class Stop(IntEnum):
     """The reason why a lane ended."""
 
@@ -34,21 +53,6 @@ class Stop(IntEnum):
     BAD_LENGTH = 3  # a length that Kafka cannot have written
 
 
-def batch_size_at(head: bytes) -> int:
-    """The size of the batch that begins with these 12 bytes (or more). It may be wrong: it is checked only once the batch is complete."""
-    (length,) = _LENGTH.unpack_from(head, LENGTH_AT)
-    return PREFIX_BYTES + int(length)
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """The result of a walk: ``positions`` ascending, and for every lane where it ended and why."""
-
-    positions: Positions
-    reached: Positions
-    stops: NDArray[np.int8]
-
-
 @dataclass(frozen=True, slots=True)
 class Walk:
     """A proven walk: the positions of all complete entries from the start, the end of the last one, and why it ended."""
@@ -56,6 +60,36 @@ class Walk:
     positions: Positions
     end: int
     stop: Stop
+
+
+def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = frozenset()) -> tuple[Positions, int, Stop]:
+    found, position, stop = walk_plainly(buffer.data, position, end, until=until)
+    return np.array(found, np.int64), position, stop
+
+
+def walk_plainly(
+    view: memoryview, position: int, end: int, *, most: int = sys.maxsize, until: frozenset[int] = frozenset()
+) -> tuple[list[int], int, Stop]:
+    """Walk in a plain loop from ``position`` to ``end``, or to the first position in ``until`` after at least one entry.
+
+    Args:
+        most: entries. There may be more of them if the walk ends before ``end`` without any other reason.
+    """
+    found: list[int] = []
+    read = _LENGTH.unpack_from
+    for _ in range(most):
+        if position >= end:
+            break
+        if position + PREFIX_BYTES > end:
+            return found, position, Stop.SHORT
+        (length,) = read(view, position + LENGTH_AT)
+        if length < MIN_LENGTH or position + PREFIX_BYTES + length > end:
+            return found, position, Stop.ZEROS if length == 0 else Stop.BAD_LENGTH if length < MIN_LENGTH else Stop.SHORT
+        found.append(position)
+        position += PREFIX_BYTES + length
+        if position in until:
+            break
+    return found, position, Stop.END
 
 
 def walk_lanes(buffer: Bytes, starts: Positions, ends: Positions) -> Lanes:
@@ -91,6 +125,15 @@ def walk_lanes(buffer: Bytes, starts: Positions, ends: Positions) -> Lanes:
     return Lanes(_in_order(counts, steps, lane, singles), reached, stops)
 
 
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The result of a walk: ``positions`` ascending, and for every lane where it ended and why."""
+
+    positions: Positions
+    reached: Positions
+    stops: NDArray[np.int8]
+
+
 def _stops(position: Positions, end: Positions, length: Positions) -> NDArray[np.int64]:
     """The reasons why lanes ended at these positions."""
     bad = np.where(length == 0, Stop.ZEROS, np.where(length < MIN_LENGTH, Stop.BAD_LENGTH, Stop.SHORT))
@@ -109,53 +152,6 @@ def _in_order(
     for begin, single in zip((begins[lane] + len(steps)).tolist(), singles, strict=True):
         positions[begin : begin + len(single)] = single
     return positions
-
-
-def walk_plainly(
-    view: memoryview, position: int, end: int, *, most: int = sys.maxsize, until: frozenset[int] = frozenset()
-) -> tuple[list[int], int, Stop]:
-    """Walk in a plain loop from ``position`` to ``end``, or to the first position in ``until`` after at least one entry.
-
-    Args:
-        most: entries. There may be more of them if the walk ends before ``end`` without any other reason.
-    """
-    found: list[int] = []
-    read = _LENGTH.unpack_from
-    for _ in range(most):
-        if position >= end:
-            break
-        if position + PREFIX_BYTES > end:
-            return found, position, Stop.SHORT
-        (length,) = read(view, position + LENGTH_AT)
-        if length < MIN_LENGTH or position + PREFIX_BYTES + length > end:
-            return found, position, Stop.ZEROS if length == 0 else Stop.BAD_LENGTH if length < MIN_LENGTH else Stop.SHORT
-        found.append(position)
-        position += PREFIX_BYTES + length
-        if position in until:
-            break
-    return found, position, Stop.END
-
-
-def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = frozenset()) -> tuple[Positions, int, Stop]:
-    found, position, stop = walk_plainly(buffer.data, position, end, until=until)
-    return np.array(found, np.int64), position, stop
-
-
-def walk(buffer: Bytes, start: int, end: int, seeds: Positions | None = None) -> Walk:
-    """Walk all complete entries of ``buffer[start:end]``; ``start`` must be the beginning of one.
-
-    Args:
-        seeds: ascending positions where an entry begins according to an index. Wrong ones cost time, but never correctness.
-    """
-    if seeds is None or not len(seeds):
-        return Walk(*_walk_one(buffer, start, end))
-    seeds = seeds[(seeds > start) & (seeds < end)]
-    starts = np.concatenate([np.array([start]), seeds])
-    lanes = walk_lanes(buffer, starts, np.append(starts[1:], end))
-    broken = np.flatnonzero(lanes.reached[:-1] != starts[1:])
-    if not len(broken):
-        return Walk(lanes.positions, int(lanes.reached[-1]), Stop(int(lanes.stops[-1])))
-    return _prove(buffer, starts, lanes, end, broken)
 
 
 def _prove(buffer: Bytes, starts: Positions, lanes: Lanes, end: int, broken: NDArray[np.intp]) -> Walk:
@@ -180,3 +176,9 @@ def _prove(buffer: Bytes, starts: Positions, lanes: Lanes, end: int, broken: NDA
         if stop is not Stop.END or position == end:
             return Walk(np.concatenate(kept), position, stop)
         lane = int(np.searchsorted(starts, position))
+
+
+def batch_size_at(head: bytes) -> int:
+    """The size of the batch that begins with these 12 bytes (or more). It may be wrong: it is checked only once the batch is complete."""
+    (length,) = _LENGTH.unpack_from(head, LENGTH_AT)
+    return PREFIX_BYTES + int(length)

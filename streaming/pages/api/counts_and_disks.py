@@ -14,8 +14,6 @@ from streaming.pages.api.log_rows import partition_columns
 from streaming.pages.api.paging import TOPIC, filter_of, limit_of, offset_of, parameters_of, topics_of
 from streaming.pages.listings.declared_lists import by_topic, uncounted
 
-# --- the page of how many records there are: made of rows of partitions, whoever has counted them.
-
 
 def count_page(judged: JudgedLook, query: str, largest: int) -> CountPage:
     """What a job knows of the logs that it follows: they are counted whole, from their starts to their ends.
@@ -25,34 +23,6 @@ def count_page(judged: JudgedLook, query: str, largest: int) -> CountPage:
     named = topics_of(query)
     rows = [row for row in _rows(judged) if is_counted(row.topic) or row.topic in named]
     return page_of(rows, query, judged.look.now_ms, largest)
-
-
-def page_of(rows: Sequence[CountRow], query: str, at_ms: int, largest: int) -> CountPage:
-    """The rows that a query asks for; ``doubts``: which partitions among them are not counted, and why.
-
-    Args:
-        rows: of partitions.
-
-    Raises:
-        UsageError: a parameter is not understood; the sentence names it.
-    """
-    given = parameters_of(query, ("by", "filter", TOPIC, "offset", "limit"))
-    by, text, topics, offset = given.get("by", BY_TOPIC), filter_of(given).casefold(), topics_of(query), offset_of(given)
-    if by not in listing_json.BY:
-        raise UsageError(f"by is not one of {', '.join(listing_json.BY)}")
-    ordered = sorted(rows, key=lambda row: (row.topic, row.partition, row.broker))
-    those = [row for row in ordered if (not topics or row.topic in topics) and text in f"{row.topic}-{row.partition}".casefold()]
-    every, matched = (ordered, those) if by == BY_PARTITION else (by_topic(ordered), by_topic(those))
-    limit = limit_of(given, largest=largest)
-    return CountPage(
-        at_ms=at_ms,
-        doubts=list(uncounted(those)),
-        by=by,
-        total=len(every),
-        matched=len(matched),
-        offset=offset,
-        rows=matched[offset : offset + limit],
-    )
 
 
 def _rows(judged: JudgedLook) -> list[CountRow]:
@@ -80,6 +50,36 @@ def _rows(judged: JudgedLook) -> list[CountRow]:
     for item, reason in zip(missing, reasons, strict=True):
         rows[item] = replace(rows[item], error=reason)
     return rows
+
+
+def page_of(rows: Sequence[CountRow], query: str, at_ms: int, largest: int) -> CountPage:
+    """The rows that a query asks for; ``doubts``: which partitions among them are not counted, and why.
+
+    The page of how many records there are: made of rows of partitions, whoever has counted them.
+
+    Args:
+        rows: of partitions.
+
+    Raises:
+        UsageError: a parameter is not understood; the sentence names it.
+    """
+    given = parameters_of(query, ("by", "filter", TOPIC, "offset", "limit"))
+    by, text, topics, offset = given.get("by", BY_TOPIC), filter_of(given).casefold(), topics_of(query), offset_of(given)
+    if by not in listing_json.BY:
+        raise UsageError(f"by is not one of {', '.join(listing_json.BY)}")
+    ordered = sorted(rows, key=lambda row: (row.topic, row.partition, row.broker))
+    those = [row for row in ordered if (not topics or row.topic in topics) and text in f"{row.topic}-{row.partition}".casefold()]
+    every, matched = (ordered, those) if by == BY_PARTITION else (by_topic(ordered), by_topic(those))
+    limit = limit_of(given, largest=largest)
+    return CountPage(
+        at_ms=at_ms,
+        doubts=list(uncounted(those)),
+        by=by,
+        total=len(every),
+        matched=len(matched),
+        offset=offset,
+        rows=matched[offset : offset + limit],
+    )
 
 
 def disk_page(disks: DiskContents, query: str, largest: int) -> disk_json.DiskAnswer:

@@ -130,6 +130,13 @@ class EventLog:
         )
 
 
+def _key(event: ClusterEvent) -> tuple[object, ...]:
+    """What is the same when it comes again; elections of other partitions are not."""
+    if not event.problem:
+        return event.kind, event.broker, event.what
+    return event.kind, event.runbook, event.broker, event.topic, event.partition, event.group, event.log_dir, event.agent
+
+
 def _by_admins(known: MetadataChanges | None, judged: JudgedLook) -> Iterator[ClusterEvent]:
     """What admins did to what may be shown, the newest first; log dirs that are judged as of a time have nothing after it."""
     of = judged.circumstances
@@ -145,13 +152,6 @@ def _check_topics(topics: frozenset[str], events: Iterable[ClusterEvent], judged
     missing = sorted(each for each in topics - known if there is not None and not (each in there and has(each)))
     if missing:
         raise UsageError(f"there is no topic {format_list([format_name(each) for each in missing], 5)}, and nothing is known of one before")
-
-
-def _key(event: ClusterEvent) -> tuple[object, ...]:
-    """What is the same when it comes again; elections of other partitions are not."""
-    if not event.problem:
-        return event.kind, event.broker, event.what
-    return event.kind, event.runbook, event.broker, event.topic, event.partition, event.group, event.log_dir, event.agent
 
 
 def _text(event: ClusterEvent) -> str:

@@ -18,6 +18,23 @@ from streaming.common.arrays import Longs
 from streaming.pages.api.look import Look
 from streaming.rules.space_outlook import growth_of
 
+MINUTES = 60
+"""So many minutes are kept."""
+
+MINUTE_MS = 60_000
+
+MOST_LOGS = 50_000
+"""The logs in so many slots have a history: 60 MB at most."""
+
+SAMPLE_MS = 10_000
+"""Rates are taken from samples that are so far apart, at least."""
+
+_SAMPLES = 7
+_LEAST_MS = 2_000
+_COUNTED = ("appended_bytes", "appended_records")
+
+Floats = NDArray[np.float32]
+
 
 class RateColumns:
     """What is known of the rates of logs: nothing. See `History`, and `MeanRates` of log dirs."""
@@ -44,52 +61,6 @@ class RateColumns:
     def minutes(self, look: Look, item: int) -> list[Minute]:
         """The last hour of an exported log, as far as it is known."""
         return []
-
-
-NO_RATES = RateColumns()
-
-
-class MeanRates(RateColumns):
-    """What log dirs show that are read once: the mean rate of each log in the last day, by its list of segments."""
-
-    counts = False
-
-    def bytes_rate(self, look: Look) -> NDArray[np.float64]:
-        """See `RateColumns`."""
-        retention = look.view.retention
-        rates = np.full(len(look.view.observed.columns), -1.0)
-        if len(retention.listed.items):
-            logs = retention.listed.logs
-            growth = growth_of(logs, logs.oldest_record, look.now_ms)
-            rates[retention.items[retention.listed.items]] = np.where(np.isnan(growth), -1.0, growth * 1000)
-        return rates[look.view.logs.items]
-
-
-MEAN_RATES = MeanRates()
-
-MINUTES = 60
-"""So many minutes are kept."""
-
-MINUTE_MS = 60_000
-MOST_LOGS = 50_000
-"""The logs in so many slots have a history: 60 MB at most."""
-
-SAMPLE_MS = 10_000
-"""Rates are taken from samples that are so far apart, at least."""
-
-_SAMPLES = 7
-_LEAST_MS = 2_000
-_COUNTED = ("appended_bytes", "appended_records")
-
-Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sample:
-    """The counters of all slots at one time."""
-
-    at_ms: int
-    counters: Longs  # shape (2, slots), in the order of `_COUNTED`; -1 in a slot that is free, or whose backlog is not read
 
 
 class History(RateColumns):
@@ -233,6 +204,14 @@ class History(RateColumns):
         return slot < len(self._owners) and self._owners[slot] == owner
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """The counters of all slots at one time."""
+
+    at_ms: int
+    counters: Longs  # shape (2, slots), in the order of `_COUNTED`; -1 in a slot that is free, or whose backlog is not read
+
+
 def _sampled(snapshot: Snapshot) -> _Sample:
     columns = snapshot.columns
     counted = (columns["kind"] == LOG) & (columns["settled"] == 1)
@@ -247,3 +226,25 @@ def _rates(before: _Sample, now: _Sample) -> NDArray[np.float64]:
     passed = max(now.at_ms - before.at_ms, 1) / 1000
     rates[:, :both] = np.where((old >= 0) & (new >= old), (new - old) / passed, -1.0)
     return rates
+
+
+NO_RATES = RateColumns()
+
+
+class MeanRates(RateColumns):
+    """What log dirs show that are read once: the mean rate of each log in the last day, by its list of segments."""
+
+    counts = False
+
+    def bytes_rate(self, look: Look) -> NDArray[np.float64]:
+        """See `RateColumns`."""
+        retention = look.view.retention
+        rates = np.full(len(look.view.observed.columns), -1.0)
+        if len(retention.listed.items):
+            logs = retention.listed.logs
+            growth = growth_of(logs, logs.oldest_record, look.now_ms)
+            rates[retention.items[retention.listed.items]] = np.where(np.isnan(growth), -1.0, growth * 1000)
+        return rates[look.view.logs.items]
+
+
+MEAN_RATES = MeanRates()

@@ -22,12 +22,6 @@ _MOST_DOUBTS = 100
 _Row = TypeVar("_Row", PartitionRow, TransactionRow, RetentionRow)
 
 
-def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Row]:
-    """Rows with what is wrong with each of them."""
-    both = zip(rows, verdicts, strict=True)
-    return [row if each is NOTHING else replace(row, kind=each.name, severity=each.severity, since_ms=each.since_ms) for row, each in both]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: problems are found once
 class JudgedLook:
     """A look, with everything that its messages are made from."""
@@ -111,3 +105,9 @@ class JudgedLook:
     def list_doubts(self) -> list[str]:
         """The same for a reader who sees a list alone: the status of a job that starts has in its first line how far that is."""
         return [*not_whole(self.circumstances), *self.doubts]
+
+
+def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Row]:
+    """Rows with what is wrong with each of them."""
+    both = zip(rows, verdicts, strict=True)
+    return [row if each is NOTHING else replace(row, kind=each.name, severity=each.severity, since_ms=each.since_ms) for row, each in both]

@@ -60,6 +60,77 @@ from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED, RetentionRule, SegmentDeletions
 from streaming.rules.space_outlook import growth_now
 
+_NOT_KNOWN = -1
+_FAR = np.iinfo(np.int64).max
+
+_LAST = len(KINDS)
+"""After the place of every kind."""
+
+_DAY_S = 86_400
+_INTERNAL = {METADATA_TOPIC, *INTERNAL_TOPICS}
+
+_MOST_NAMED = 100
+"""So many readers of a topic are named."""
+
+_SAME = {each.name for each in fields(Late)} & {each.name for each in fields(TransactionRow)} - {"groups"}
+
+_MOST_TRANSACTIONS = 1000
+
+
+def broker_rows(judged: JudgedLook) -> list[BrokerRow]:
+    """All brokers, by their ids: those that the metadata log knows, that an agent watches, and that a replica is of."""
+    circumstances, observed = judged.circumstances, judged.look.view.observed
+    agents = {broker: each for each in sorted(circumstances.agents, key=lambda each: each.up) for broker in each.brokers}
+    every = {*circumstances.phases, *agents, *np.unique(observed.columns["broker"]).tolist()}
+    rates = judged.rates.bytes_rate(judged.look)
+    data = np.fromiter((name != METADATA_TOPIC for name in observed.names), np.bool_, len(observed.names))  # its copies are in no ISR
+    return [_broker_row(judged, broker, agents.get(broker), rates, data) for broker in sorted(every)]
+
+
+def _broker_row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDArray[np.float64], data: Flags) -> BrokerRow:
+    circumstances, look = judged.circumstances, judged.look
+    observed, logs = look.view.observed, look.view.logs
+    here = np.flatnonzero(observed.columns["broker"] == broker)
+    in_sync = observed.replica_offsets["in_sync"][here[data[here]]]
+    known = (observed.replica_offsets["in_sync_replicas"][here[data[here]]] >= 0).all()
+    led = np.flatnonzero((look.brokers == broker) & (logs["leader"] > 0))
+    led_rates, phase = rates[led], _phase(circumstances, broker)
+    _, lag_s = circumstances.lags.get(agent.name, (None, -1.0)) if agent is not None else (None, -1.0)
+    worst = _worst(judged.problems, broker, "" if agent is None else agent.name)
+    restart, reason = judged.restarts.verdict_of(broker)
+    return BrokerRow(
+        broker=broker,
+        phase="" if phase is None else str(phase.phase),
+        phase_ms=-1 if phase is None or phase.since is None else round(phase.since * 1000),
+        agent="" if agent is None else agent.name,
+        agent_up=agent is not None and agent.up,
+        behind_ms=-1 if lag_s < 0 else round(lag_s * 1000),
+        leaders=int(observed.roles.leads[here].sum()) if len(here) else -1,
+        replicas=len(here) if len(here) else -1,
+        out_of_sync=int((in_sync == 0).sum()) if len(here) and known else -1,
+        bytes_rate=float(led_rates.sum()) if len(led) and (led_rates >= 0).all() else -1.0,
+        size_bytes=whole_sum(observed.replica_offsets["size_bytes"][here]),
+        log_dirs=-1 if agent is None else sum(each.broker == broker for each in agent.log_dirs),
+        restart=restart,
+        restart_reason=reason,
+        kind="" if worst is None else worst.kind,
+        severity="" if worst is None else worst.severity,
+        since_ms=-1 if worst is None else worst.since_ms,
+    )
+
+
+def _phase(circumstances: Circumstances, broker: int) -> BrokerPhase | None:
+    """The phase, None if it is not known: of a broker that writes nothing, the last metadata log still has it that it runs."""
+    phase = circumstances.phases.get(broker)
+    is_silent = broker in circumstances.idle or broker in circumstances.not_writing
+    return None if phase is not None and phase.phase is Phase.RUNNING and is_silent else phase
+
+
+def _worst(problems: Sequence[Problem], broker: int, agent: str) -> Problem | None:
+    """The worst problem that is about the broker itself; those of its partitions are theirs."""
+    own = [each for each in problems if not each.topic and not each.group and (each.broker == broker or (agent and each.agent == agent))]
+    return min(own, key=lambda each: ORDER.get(each.kind, len(ORDER)), default=None)
+
 
 def partition_page(look: Look, request: PageRequest, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
     """A page of partitions."""
@@ -159,69 +230,14 @@ def _of_limits(limits: Limits | None) -> dict[str, Any]:
     }
 
 
-# --- the listing of brokers: the phase of each, what it leads and holds, its agent, and the worst problem of its own.
-
-
 def broker_page(judged: JudgedLook, request: PageRequest) -> BrokerPage:
-    """A page of brokers."""
+    """A page of brokers.
+
+    The listing of brokers: the phase of each, what it leads and holds, its agent, and the worst problem of its own.
+    """
     rows = broker_rows(judged)
     some = cut(_sheet(rows), request)
     return some.page(BrokerPage, judged.look.now_ms, [rows[item] for item in some.items])
-
-
-def broker_rows(judged: JudgedLook) -> list[BrokerRow]:
-    """All brokers, by their ids: those that the metadata log knows, that an agent watches, and that a replica is of."""
-    circumstances, observed = judged.circumstances, judged.look.view.observed
-    agents = {broker: each for each in sorted(circumstances.agents, key=lambda each: each.up) for broker in each.brokers}
-    every = {*circumstances.phases, *agents, *np.unique(observed.columns["broker"]).tolist()}
-    rates = judged.rates.bytes_rate(judged.look)
-    data = np.fromiter((name != METADATA_TOPIC for name in observed.names), np.bool_, len(observed.names))  # its copies are in no ISR
-    return [_broker_row(judged, broker, agents.get(broker), rates, data) for broker in sorted(every)]
-
-
-def _broker_row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDArray[np.float64], data: Flags) -> BrokerRow:
-    circumstances, look = judged.circumstances, judged.look
-    observed, logs = look.view.observed, look.view.logs
-    here = np.flatnonzero(observed.columns["broker"] == broker)
-    in_sync = observed.replica_offsets["in_sync"][here[data[here]]]
-    known = (observed.replica_offsets["in_sync_replicas"][here[data[here]]] >= 0).all()
-    led = np.flatnonzero((look.brokers == broker) & (logs["leader"] > 0))
-    led_rates, phase = rates[led], _phase(circumstances, broker)
-    _, lag_s = circumstances.lags.get(agent.name, (None, -1.0)) if agent is not None else (None, -1.0)
-    worst = _worst(judged.problems, broker, "" if agent is None else agent.name)
-    restart, reason = judged.restarts.verdict_of(broker)
-    return BrokerRow(
-        broker=broker,
-        phase="" if phase is None else str(phase.phase),
-        phase_ms=-1 if phase is None or phase.since is None else round(phase.since * 1000),
-        agent="" if agent is None else agent.name,
-        agent_up=agent is not None and agent.up,
-        behind_ms=-1 if lag_s < 0 else round(lag_s * 1000),
-        leaders=int(observed.roles.leads[here].sum()) if len(here) else -1,
-        replicas=len(here) if len(here) else -1,
-        out_of_sync=int((in_sync == 0).sum()) if len(here) and known else -1,
-        bytes_rate=float(led_rates.sum()) if len(led) and (led_rates >= 0).all() else -1.0,
-        size_bytes=whole_sum(observed.replica_offsets["size_bytes"][here]),
-        log_dirs=-1 if agent is None else sum(each.broker == broker for each in agent.log_dirs),
-        restart=restart,
-        restart_reason=reason,
-        kind="" if worst is None else worst.kind,
-        severity="" if worst is None else worst.severity,
-        since_ms=-1 if worst is None else worst.since_ms,
-    )
-
-
-def _phase(circumstances: Circumstances, broker: int) -> BrokerPhase | None:
-    """The phase, None if it is not known: of a broker that writes nothing, the last metadata log still has it that it runs."""
-    phase = circumstances.phases.get(broker)
-    is_silent = broker in circumstances.idle or broker in circumstances.not_writing
-    return None if phase is not None and phase.phase is Phase.RUNNING and is_silent else phase
-
-
-def _worst(problems: Sequence[Problem], broker: int, agent: str) -> Problem | None:
-    """The worst problem that is about the broker itself; those of its partitions are theirs."""
-    own = [each for each in problems if not each.topic and not each.group and (each.broker == broker or (agent and each.agent == agent))]
-    return min(own, key=lambda each: ORDER.get(each.kind, len(ORDER)), default=None)
 
 
 def _sheet(rows: Sequence[BrokerRow]) -> Sheet:
@@ -232,20 +248,6 @@ def _sheet(rows: Sequence[BrokerRow]) -> Sheet:
         texts=[f"broker {row.broker} {row.agent} {row.phase}" for row in rows],
         natural=natural,
     )
-
-
-# --- the listing of topics: sums over the partitions of each, on columns, so that ten thousand partitions cost little.
-
-
-_NOT_KNOWN = -1
-_FAR = np.iinfo(np.int64).max
-_LAST = len(KINDS)
-"""After the place of every kind."""
-
-_DAY_S = 86_400
-_INTERNAL = {METADATA_TOPIC, *INTERNAL_TOPICS}
-_MOST_NAMED = 100
-"""So many readers of a topic are named."""
 
 
 def topic_page(judged: JudgedLook, request: PageRequest, question: TopicQuestion) -> TopicPage:
@@ -263,24 +265,12 @@ def topic_page(judged: JudgedLook, request: PageRequest, question: TopicQuestion
     return some.page(TopicPage, judged.look.now_ms, [rows[item] for item in some.items], commits_from_ms=since_ms)
 
 
-def topic_detail(judged: JudgedLook, topic: str) -> TopicDetail | None:
-    """One topic, None if none of its partitions is shown."""
-    topics = TopicSums(judged)
-    if topic not in topics.names:
-        return None
-    readers = None if judged.groups is None else readers_of(judged.groups, topic)
-    return TopicDetail(
-        at_ms=judged.at_ms,
-        row=topics.rows([topics.names.index(topic)])[0],
-        problems=judged.with_roots([each for each in judged.problems if each.topic == topic])[:MOST_PROBLEMS],
-        readers=None if readers is None else readers[:MOST_READERS],
-        more_readers=0 if readers is None else max(0, len(readers) - MOST_READERS),
-    )
-
-
 @dataclass(frozen=True, eq=False)  # no slots: what follows from the look is computed once
 class TopicSums:
-    """What the partitions of each topic come to; each item is a topic, in the order of their names."""
+    """What the partitions of each topic come to; each item is a topic, in the order of their names.
+
+    The listing of topics: sums over the partitions of each, on columns, so that ten thousand partitions cost little.
+    """
 
     judged: JudgedLook
     question: TopicQuestion = USUAL
@@ -456,7 +446,19 @@ def _ratio(millionths: Longs) -> NDArray[np.float64]:
     return found
 
 
-_SAME = {each.name for each in fields(Late)} & {each.name for each in fields(TransactionRow)} - {"groups"}
+def topic_detail(judged: JudgedLook, topic: str) -> TopicDetail | None:
+    """One topic, None if none of its partitions is shown."""
+    topics = TopicSums(judged)
+    if topic not in topics.names:
+        return None
+    readers = None if judged.groups is None else readers_of(judged.groups, topic)
+    return TopicDetail(
+        at_ms=judged.at_ms,
+        row=topics.rows([topics.names.index(topic)])[0],
+        problems=judged.with_roots([each for each in judged.problems if each.topic == topic])[:MOST_PROBLEMS],
+        readers=None if readers is None else readers[:MOST_READERS],
+        more_readers=0 if readers is None else max(0, len(readers) - MOST_READERS),
+    )
 
 
 def transaction_page(look: Look, circumstances: Circumstances, request: PageRequest) -> TransactionPage:
@@ -510,14 +512,11 @@ def _transaction_sheet(rows: Sequence[TransactionRow]) -> Sheet:
     )
 
 
-# --- everything about one partition: its row, its last hour, its segments, its transactions, its problems, its replicas.
-
-
-_MOST_TRANSACTIONS = 1000
-
-
 def partition_detail(judged: JudgedLook, topic: str, partition: int) -> PartitionDetail | None:
-    """One partition, None if none is shown with this name and number."""
+    """One partition, None if none is shown with this name and number.
+
+    Everything about one partition: its row, its last hour, its segments, its transactions, its problems, its replicas.
+    """
     look, rates = judged.look, judged.rates
     item = _item(look, topic, partition)
     if item is None:

@@ -1,5 +1,7 @@
 """What a listing is asked for, and which rows that is: sorted, filtered and cut on columns, so that ten thousand rows cost little."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -31,73 +33,23 @@ _LAST = 10**6
 """After the place of every kind of problem."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRequest:
-    """The rows that a request asks for of a listing: see `streaming.broker.protocol.listing_json`."""
-
-    sort: str
-    order: str
-    filter: str = ""
-    offset: int = 0
-    limit: int = DEFAULT_LIMIT
-    topics: frozenset[str] = frozenset()
-    chosen: tuple[tuple[str, frozenset[str]], ...] = ()  # of fields, the words of which a row has to have one
+def columns_of_rows(listing: Listing, rows: Sequence[PublicMessage]) -> dict[str, NDArray[Any]]:
+    """The numbers by which rows that are made already can be sorted, by field: of words their ranks. The topic has none: see `cut`."""
+    found: dict[str, NDArray[Any]] = {}
+    for each in listing.fields:
+        if each.sort and each.name != TOPIC:
+            values = [getattr(row, each.name) for row in rows]
+            kind = np.float64 if each.unit in (Unit.RATE, Unit.BYTES_RATE) else np.int64
+            found[each.name] = ranks(values) if each.unit in (Unit.NAME, Unit.WORD) else np.array(values, kind)
+    return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sheet:
-    """All rows of a listing, as columns."""
-
-    columns: Mapping[str, NDArray[Any]]  # numbers by which it can be sorted, a negative one is not known
-    texts: Sequence[str]  # what a filter is looked for in, of each row
-    natural: Longs  # all rows in the order that decides where the column does not
-    topics: Sequence[str] = ()  # of each row
-    words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of each row, by the names of the fields by which rows can be chosen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PageRows:
-    """The rows of a page, as it was requested: of ``matched`` that hold the filter's text, of ``total``."""
-
-    request: PageRequest
-    items: list[int]
-    matched: int
-    total: int
-
-    def page(self, kind: Callable[..., P], at_ms: int, rows: Sequence[PublicMessage], **others: object) -> P:
-        """The message with these rows; ``others``: the fields that only this kind has."""
-        request = self.request
-        place = {"total": self.total, "matched": self.matched, "offset": request.offset}
-        return kind(at_ms=at_ms, **place, sort=request.sort, order=request.order, rows=rows, **others)
-
-
-def parameters_of(query: str, allowed: Collection[str]) -> dict[str, str]:
-    """The parameters of a query string; of one that is given twice, the last.
-
-    `TOPIC` may be given more than once: `topics_of`.
-
-    Raises:
-        UsageError: it has a parameter that is not allowed; the sentence names it.
-    """
-    try:
-        given = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict")
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise UsageError("the query is not understood: it has too many parameters, or is not UTF-8") from error
-    for name in given:
-        if name not in allowed:
-            raise no_such_parameter(name, allowed)
-    return {name: values[-1] for name, values in given.items()}
-
-
-def no_such_parameter(name: str, allowed: Collection[str]) -> UsageError:
-    """A parameter that is none of those that there are."""
-    there = f"there are {', '.join(allowed)}" if allowed else "there are none"
-    return UsageError(f"{name[:50]!r} is no parameter here; {there}")
-
-
-def topics_of(query: str) -> frozenset[str]:
-    """The topics that a query names, whole; none for all."""
-    return frozenset(parse_qs(query, keep_blank_values=True).get(TOPIC, ()))
+def ranks(texts: Sequence[str]) -> Longs:
+    """Numbers in the order of texts; -1 for "", which is not known."""
+    if not len(texts):
+        return np.empty(0, np.int64)
+    distinct = {text: place for place, text in enumerate(sorted(set(texts) - {""}))}
+    return np.fromiter((distinct.get(text, -1) for text in texts), np.int64, len(texts))
 
 
 def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, others: Collection[str] = ()) -> PageRequest:
@@ -128,19 +80,48 @@ def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, oth
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """The rows that a request asks for of a listing: see `streaming.broker.protocol.listing_json`."""
+
+    sort: str
+    order: str
+    filter: str = ""
+    offset: int = 0
+    limit: int = DEFAULT_LIMIT
+    topics: frozenset[str] = frozenset()
+    chosen: tuple[tuple[str, frozenset[str]], ...] = ()  # of fields, the words of which a row has to have one
+
+
+def parameters_of(query: str, allowed: Collection[str]) -> dict[str, str]:
+    """The parameters of a query string; of one that is given twice, the last.
+
+    `TOPIC` may be given more than once: `topics_of`.
+
+    Raises:
+        UsageError: it has a parameter that is not allowed; the sentence names it.
+    """
+    try:
+        given = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict")
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise UsageError("the query is not understood: it has too many parameters, or is not UTF-8") from error
+    for name in given:
+        if name not in allowed:
+            raise no_such_parameter(name, allowed)
+    return {name: values[-1] for name, values in given.items()}
+
+
+def no_such_parameter(name: str, allowed: Collection[str]) -> UsageError:
+    """A parameter that is none of those that there are."""
+    there = f"there are {', '.join(allowed)}" if allowed else "there are none"
+    return UsageError(f"{name[:50]!r} is no parameter here; {there}")
+
+
 def no_such_word(name: str, value: str, words: Collection[str]) -> UsageError:
     """A parameter is none of these words, of which a few are named, and the one that may have been meant."""
     near = get_close_matches(value, words, n=1)
     meant = f"; did you mean {near[0]}?" if near else ""
     return UsageError(f"{name} is not one of {format_list([*words], _MOST_NAMED)}{meant}")
-
-
-def words_of(given: Mapping[str, str], name: str, words: Sequence[str]) -> frozenset[str]:
-    """A parameter that is some of these words, with commas. Raises UsageError if it is none, or has another one."""
-    some = frozenset(given[name].split(","))
-    if not some <= {*words}:
-        raise UsageError(f"{name} is not one or more of {', '.join(words)}, with commas")
-    return some
 
 
 def filter_of(given: Mapping[str, str]) -> str:
@@ -151,21 +132,9 @@ def filter_of(given: Mapping[str, str]) -> str:
     return text
 
 
-def flag_of(given: Mapping[str, str], name: str, *, default: bool = False) -> bool:
-    """A parameter that is true or false. Raises UsageError if it is neither."""
-    if given.get(name, "") not in ("", "true", "false"):
-        raise UsageError(f"{name} is not true or false")
-    return given[name] == "true" if given.get(name) else default
-
-
 def offset_of(given: Mapping[str, str]) -> int:
     """The parameter ``offset``. Raises UsageError if it is not a number of rows."""
     return number_of(given, "offset", 0, 0, _LARGEST_OFFSET)
-
-
-def limit_of(given: Mapping[str, str], default: int = DEFAULT_LIMIT, largest: int = LARGEST_LIMIT) -> int:
-    """The parameter ``limit``. Raises UsageError if it is not a number of rows, from 1 to ``largest``."""
-    return number_of(given, "limit", default, 1, largest)
 
 
 def number_of(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
@@ -175,6 +144,31 @@ def number_of(given: Mapping[str, str], name: str, default: int, least: int, mos
     if not (text.isascii() and text.isdigit() and len(digits) <= len(str(most)) and least <= int(digits) <= most):
         raise UsageError(f"{name} is not a whole number from {least} to {most:,}")
     return int(digits)
+
+
+def limit_of(given: Mapping[str, str], default: int = DEFAULT_LIMIT, largest: int = LARGEST_LIMIT) -> int:
+    """The parameter ``limit``. Raises UsageError if it is not a number of rows, from 1 to ``largest``."""
+    return number_of(given, "limit", default, 1, largest)
+
+
+def topics_of(query: str) -> frozenset[str]:
+    """The topics that a query names, whole; none for all."""
+    return frozenset(parse_qs(query, keep_blank_values=True).get(TOPIC, ()))
+
+
+def words_of(given: Mapping[str, str], name: str, words: Sequence[str]) -> frozenset[str]:
+    """A parameter that is some of these words, with commas. Raises UsageError if it is none, or has another one."""
+    some = frozenset(given[name].split(","))
+    if not some <= {*words}:
+        raise UsageError(f"{name} is not one or more of {', '.join(words)}, with commas")
+    return some
+
+
+def flag_of(given: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """A parameter that is true or false. Raises UsageError if it is neither."""
+    if given.get(name, "") not in ("", "true", "false"):
+        raise UsageError(f"{name} is not true or false")
+    return given[name] == "true" if given.get(name) else default
 
 
 def cut(sheet: Sheet, request: PageRequest) -> PageRows:
@@ -199,23 +193,31 @@ def cut(sheet: Sheet, request: PageRequest) -> PageRows:
     return PageRows(request=request, items=items, matched=len(rows), total=len(sheet.natural))
 
 
-def columns_of_rows(listing: Listing, rows: Sequence[PublicMessage]) -> dict[str, NDArray[Any]]:
-    """The numbers by which rows that are made already can be sorted, by field: of words their ranks. The topic has none: see `cut`."""
-    found: dict[str, NDArray[Any]] = {}
-    for each in listing.fields:
-        if each.sort and each.name != TOPIC:
-            values = [getattr(row, each.name) for row in rows]
-            kind = np.float64 if each.unit in (Unit.RATE, Unit.BYTES_RATE) else np.int64
-            found[each.name] = ranks(values) if each.unit in (Unit.NAME, Unit.WORD) else np.array(values, kind)
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sheet:
+    """All rows of a listing, as columns."""
+
+    columns: Mapping[str, NDArray[Any]]  # numbers by which it can be sorted, a negative one is not known
+    texts: Sequence[str]  # what a filter is looked for in, of each row
+    natural: Longs  # all rows in the order that decides where the column does not
+    topics: Sequence[str] = ()  # of each row
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of each row, by the names of the fields by which rows can be chosen
 
 
-def ranks(texts: Sequence[str]) -> Longs:
-    """Numbers in the order of texts; -1 for "", which is not known."""
-    if not len(texts):
-        return np.empty(0, np.int64)
-    distinct = {text: place for place, text in enumerate(sorted(set(texts) - {""}))}
-    return np.fromiter((distinct.get(text, -1) for text in texts), np.int64, len(texts))
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PageRows:
+    """The rows of a page, as it was requested: of ``matched`` that hold the filter's text, of ``total``."""
+
+    request: PageRequest
+    items: list[int]
+    matched: int
+    total: int
+
+    def page(self, kind: Callable[..., P], at_ms: int, rows: Sequence[PublicMessage], **others: object) -> P:
+        """The message with these rows; ``others``: the fields that only this kind has."""
+        request = self.request
+        place = {"total": self.total, "matched": self.matched, "offset": request.offset}
+        return kind(at_ms=at_ms, **place, sort=request.sort, order=request.order, rows=rows, **others)
 
 
 def worst_first(place: Longs, natural: Longs, then: NDArray[Any]) -> Longs:

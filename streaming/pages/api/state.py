@@ -62,95 +62,10 @@ from streaming.pages.listings.declared_lists import BROKERS, GROUPS, PARTITIONS,
 
 _Detail = TypeVar("_Detail")
 
-# --- what is wrong: the status, with the first two sentences of page and terminal, every agent, and problems.
-
-
 MOST_AGENTS = 1000
 """The most agents of an answer: those that are down first."""
 
-
-def status_of(judged: JudgedLook) -> Status:
-    """The status of a look."""
-    circumstances, every, start = judged.circumstances, judged.problems, judged.circumstances.start
-    newest_ms = min(judged.newest_ms, judged.at_ms) if start is None else -1
-    agents = sorted(circumstances.agents, key=lambda each: (each.up, each.name))
-    return Status(
-        at_ms=judged.at_ms,
-        version=streaming.__version__,
-        ready=start is None,
-        start=None if start is None else _start(start),
-        verdict=verdict(circumstances, every),
-        freshness=freshness(circumstances, newest_ms),
-        not_current=not_current(circumstances, newest_ms),
-        live=circumstances.live,
-        severity=every[0].gravity if every else "",
-        **count(every),
-        newest_ms=newest_ms,
-        agents=[_agent(circumstances, each) for each in agents[:MOST_AGENTS]],
-        omitted_agents=max(len(agents) - MOST_AGENTS, 0),
-        partitions=len(circumstances.view.logs.columns),
-        logs=len(circumstances.view.observed.columns),
-        started_ms=judged.started_ms,
-        cluster_id=next((each.cluster_id for each in circumstances.agents if each.cluster_id), ""),
-        redacted=circumstances.commands.redacted,
-        doubts=list(judged.doubts),
-        url=judged.url,
-    )
-
-
-def _start(start: StartProgress) -> JobStart:
-    left_ms = -1 if start.left_s < 0 else round(start.left_s * 1000)
-    return JobStart(step=start.step, what=start_sentence(start), done_bytes=start.done_bytes, all_bytes=start.all_bytes, left_ms=left_ms)
-
-
-def _agent(circumstances: Circumstances, agent: AgentStatus) -> AgentState:
-    size, seconds = circumstances.lags.get(agent.name, (None, -1.0))
-    return AgentState(
-        name=agent.name,
-        up=agent.up,
-        brokers=list(agent.brokers),
-        behind_bytes=-1 if size is None else size,
-        behind_ms=-1 if seconds < 0 else round(seconds * 1000),
-        problems=[str(each) for each in agent.problems],
-        explanation=agent.explanation,
-    )
-
-
-def problem_page(every: Sequence[Problem], query: str, at_ms: int, largest: int = LARGEST_LIMIT) -> ProblemPage:
-    """The problems that a query string asks for.
-
-    Raises:
-        UsageError: a parameter is not understood; the sentence names it.
-    """
-    given = parameters_of(query, ("severity", "filter", "roots", "offset", "limit"))
-    severity, wanted = given.get("severity", ""), filter_of(given).casefold()
-    if severity and severity not in SEVERITIES:
-        raise UsageError(f"severity is not one of {', '.join(SEVERITIES)}")
-    offset, counts, is_of_roots = offset_of(given), count(every), flag_of(given, "roots")
-    rows = roots(every) if is_of_roots else every
-    matched = [
-        each
-        for each in rows
-        if (not severity or (each.gravity if is_of_roots else each.severity) == severity)
-        and (not wanted or wanted in _text(each).casefold())
-    ]
-    return ProblemPage(
-        at_ms=at_ms,
-        total=len(rows),
-        matched=len(matched),
-        offset=offset,
-        rows=matched[offset : offset + limit_of(given, largest=largest)],
-        critical=counts["critical"],
-        warning=counts["warning"],
-        info=counts["info"],
-    )
-
-
-def _text(problem: Problem) -> str:
-    """What a filter is looked for in."""
-    place = f"{problem.topic}-{problem.partition}" if problem.partition >= 0 else problem.topic
-    follows = (each.text for each in problem.consequences)
-    return " ".join((problem.kind, problem.what, place, problem.group, problem.log_dir, problem.agent, problem.holds_back, *follows))
+P = TypeVar("P", PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage, TopicPage, BrokerPage)
 
 
 class State:
@@ -312,10 +227,102 @@ class State:
         return _found(partition_detail(judged, topic, partition), judged)
 
 
-def _found(detail: _Detail | None, judged: JudgedLook) -> _Detail | None:
-    if detail is None and not judged.ready:
-        raise NotYetError("the job is starting, and has not read everything yet")
-    return detail
+def status_of(judged: JudgedLook) -> Status:
+    """The status of a look.
+
+    What is wrong: the status, with the first two sentences of page and terminal, every agent, and problems.
+    """
+    circumstances, every, start = judged.circumstances, judged.problems, judged.circumstances.start
+    newest_ms = min(judged.newest_ms, judged.at_ms) if start is None else -1
+    agents = sorted(circumstances.agents, key=lambda each: (each.up, each.name))
+    return Status(
+        at_ms=judged.at_ms,
+        version=streaming.__version__,
+        ready=start is None,
+        start=None if start is None else _start(start),
+        verdict=verdict(circumstances, every),
+        freshness=freshness(circumstances, newest_ms),
+        not_current=not_current(circumstances, newest_ms),
+        live=circumstances.live,
+        severity=every[0].gravity if every else "",
+        **count(every),
+        newest_ms=newest_ms,
+        agents=[_agent(circumstances, each) for each in agents[:MOST_AGENTS]],
+        omitted_agents=max(len(agents) - MOST_AGENTS, 0),
+        partitions=len(circumstances.view.logs.columns),
+        logs=len(circumstances.view.observed.columns),
+        started_ms=judged.started_ms,
+        cluster_id=next((each.cluster_id for each in circumstances.agents if each.cluster_id), ""),
+        redacted=circumstances.commands.redacted,
+        doubts=list(judged.doubts),
+        url=judged.url,
+    )
+
+
+def _start(start: StartProgress) -> JobStart:
+    left_ms = -1 if start.left_s < 0 else round(start.left_s * 1000)
+    return JobStart(step=start.step, what=start_sentence(start), done_bytes=start.done_bytes, all_bytes=start.all_bytes, left_ms=left_ms)
+
+
+def _agent(circumstances: Circumstances, agent: AgentStatus) -> AgentState:
+    size, seconds = circumstances.lags.get(agent.name, (None, -1.0))
+    return AgentState(
+        name=agent.name,
+        up=agent.up,
+        brokers=list(agent.brokers),
+        behind_bytes=-1 if size is None else size,
+        behind_ms=-1 if seconds < 0 else round(seconds * 1000),
+        problems=[str(each) for each in agent.problems],
+        explanation=agent.explanation,
+    )
+
+
+def problem_page(every: Sequence[Problem], query: str, at_ms: int, largest: int = LARGEST_LIMIT) -> ProblemPage:
+    """The problems that a query string asks for.
+
+    Raises:
+        UsageError: a parameter is not understood; the sentence names it.
+    """
+    given = parameters_of(query, ("severity", "filter", "roots", "offset", "limit"))
+    severity, wanted = given.get("severity", ""), filter_of(given).casefold()
+    if severity and severity not in SEVERITIES:
+        raise UsageError(f"severity is not one of {', '.join(SEVERITIES)}")
+    offset, counts, is_of_roots = offset_of(given), count(every), flag_of(given, "roots")
+    rows = roots(every) if is_of_roots else every
+    matched = [
+        each
+        for each in rows
+        if (not severity or (each.gravity if is_of_roots else each.severity) == severity)
+        and (not wanted or wanted in _text(each).casefold())
+    ]
+    return ProblemPage(
+        at_ms=at_ms,
+        total=len(rows),
+        matched=len(matched),
+        offset=offset,
+        rows=matched[offset : offset + limit_of(given, largest=largest)],
+        critical=counts["critical"],
+        warning=counts["warning"],
+        info=counts["info"],
+    )
+
+
+def _text(problem: Problem) -> str:
+    """What a filter is looked for in."""
+    place = f"{problem.topic}-{problem.partition}" if problem.partition >= 0 else problem.topic
+    follows = (each.text for each in problem.consequences)
+    return " ".join((problem.kind, problem.what, place, problem.group, problem.log_dir, problem.agent, problem.holds_back, *follows))
+
+
+def _answered(page: P, judged: JudgedLook) -> P:
+    """A page as it is sent: with the version that made it, what is not known, and which brokers are away."""
+    away = away_brokers(judged.circumstances.processes)
+    return replace(page, version=streaming.__version__, doubts=judged.list_doubts, away=away)
+
+
+def _unwatched(judged: JudgedLook) -> Iterator[str]:
+    """The log dirs of which nothing is in the answer, though their brokers are: what is wrong there is in no row."""
+    return (each.what for each in judged.problems if each.kind == LOG_DIR_UNWATCHED.name)
 
 
 def _groups(judged: JudgedLook, query: str) -> ListedGroups:
@@ -324,15 +331,7 @@ def _groups(judged: JudgedLook, query: str) -> ListedGroups:
     return judged.groups.rejudged(query)
 
 
-def _unwatched(judged: JudgedLook) -> Iterator[str]:
-    """The log dirs of which nothing is in the answer, though their brokers are: what is wrong there is in no row."""
-    return (each.what for each in judged.problems if each.kind == LOG_DIR_UNWATCHED.name)
-
-
-P = TypeVar("P", PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage, TopicPage, BrokerPage)
-
-
-def _answered(page: P, judged: JudgedLook) -> P:
-    """A page as it is sent: with the version that made it, what is not known, and which brokers are away."""
-    away = away_brokers(judged.circumstances.processes)
-    return replace(page, version=streaming.__version__, doubts=judged.list_doubts, away=away)
+def _found(detail: _Detail | None, judged: JudgedLook) -> _Detail | None:
+    if detail is None and not judged.ready:
+        raise NotYetError("the job is starting, and has not read everything yet")
+    return detail

@@ -4,6 +4,8 @@ A commit shows a reader; that there is none does not show that no client reads. 
 client has committed is known only as far back as each commit would still be there.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,8 +25,6 @@ from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import flag_of, number_of
 
-# --- by what topics are judged, and the parameters of a query that say it.
-
 _DAY_MS = 86_400_000
 _LARGEST = 2**62
 _LONGEST_SEPARATOR = 10
@@ -32,148 +32,12 @@ _LONGEST_SEPARATOR = 10
 ASKED_BY = ("unused_ms", "tiny_bytes", "internal", "by_prefix")
 """Parameters."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicQuestion:
-    """What is unused and what is tiny. ``internal``: Kafka's own are listed, too. ``by_prefix``: what ends a prefix, "" for no sums."""
-
-    unused_ms: int = 30 * _DAY_MS
-    tiny_bytes: int = 1 << 20
-    internal: bool = True
-    by_prefix: str = ""
-
-
-USUAL = TopicQuestion()
-
-
-def question_of(query: str) -> TopicQuestion:
-    """The parameters `ASKED_BY` of a query string.
-
-    Raises:
-        UsageError: one of them is not understood.
-    """
-    given = {name: value for name, value in parse_qsl(query, keep_blank_values=True) if name in ASKED_BY}
-    if "by_prefix" in given and not 0 < len(given["by_prefix"]) <= _LONGEST_SEPARATOR:
-        raise UsageError(f"by_prefix is no separator: 1 to {_LONGEST_SEPARATOR} characters")
-    return TopicQuestion(
-        unused_ms=number_of(given, "unused_ms", USUAL.unused_ms, 0, _LARGEST),
-        tiny_bytes=number_of(given, "tiny_bytes", USUAL.tiny_bytes, 0, _LARGEST),
-        internal=flag_of(given, "internal", default=True),
-        by_prefix=given.get("by_prefix", ""),
-    )
-
-
-# --- commits, by topic: the last one, who reads, and since when none is missing.
-
 _READERS = (GroupUse.IN_USE, GroupUse.UNATTENDED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicCommits:
-    """``from_ms``: since when each commit is seen, 0 for ever, `ABSENT` if unknown: ``why``. ``until_ms``: up to then.
-
-    ``readers``: the groups in use that have offsets of a topic, or are assigned some. ``perhaps``: those of which the use is not known.
-    """
-
-    from_ms: int = ABSENT
-    until_ms: int = ABSENT
-    why: str = ""
-    last_ms: Mapping[str, int] = field(default_factory=dict)
-    readers: Mapping[str, Collection[str]] = field(default_factory=dict)
-    perhaps: Mapping[str, Collection[str]] = field(default_factory=dict)
-
-
-def topic_commits(judged: JudgedLook) -> TopicCommits:
-    """What is known of the commits of all topics."""
-    listed = judged.groups
-    if listed is None:
-        return TopicCommits(why="no commits are read")
-    snapshot, seen = listed.snapshot, listed.commits_seen
-    last_ms = defaultdict(lambda: ABSENT, {} if seen is None else seen.last_ms)
-    topics, committed_ms = snapshot.logs.topics, snapshot.progress.committed_ms
-    for topic, at_ms in zip((topics[log] for log in snapshot.logs.of_row.tolist()), committed_ms.tolist(), strict=True):
-        last_ms[topic] = max(last_ms[topic], at_ms)
-    for each in snapshot.pending:
-        last_ms[each.topic] = max(last_ms[each.topic], each.commit_ms)
-    there = np.flatnonzero(~snapshot.found.left_over)
-    pairs = {
-        (topics[log], snapshot.rows.group_names[group])
-        for log, group in zip(snapshot.logs.of_row[there].tolist(), snapshot.rows.group[there].tolist(), strict=True)
-    }
-    pairs |= {(each.topic, group) for group, some in snapshot.uncommitted.items() for each in some}
-    readers, perhaps = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-    for topic, group in pairs:
-        use = listed.judged.usage[group].use
-        if use in _READERS:
-            readers[topic].add(group)
-        elif use is GroupUse.UNKNOWN:
-            perhaps[topic].add(group)
-    until, now_ms = _until(judged), listed.judged.now_ms
-    coordinators = (log.broker for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and log.observed)
-    until_ms = min((until.get(broker, now_ms) for broker in coordinators), default=now_ms)
-    from_ms, why = _since(judged, until_ms)
-    return TopicCommits(from_ms=from_ms, until_ms=until_ms, why=why, last_ms=dict(last_ms), readers=readers, perhaps=perhaps)
-
-
-def _until(judged: JudgedLook) -> dict[int, int]:
-    """Until when the files of brokers are known, Unix milliseconds, of those of which it is not now; -1 if that is not known.
-
-    Log dirs show it until their broker last wrote: it may be gone, or they may be a copy. A job sees that a broker has no process.
-    """
-    of, now_ms = judged.circumstances, judged.look.now_ms
-    away = {each.broker: each.last_ms for each in away_brokers(of.processes)}
-    written = {} if of.live else last_written(of.brokers, [each for agent in of.agents for each in agent.log_dirs])
-    return {broker: min(at_ms, now_ms) for broker, at_ms in {**away, **written}.items()}
-
-
-def _since(judged: JudgedLook, until_ms: int) -> tuple[int, str]:
-    """Since when each commit is seen, as `TopicCommits` has it."""
-    assert judged.groups is not None
-    snapshot, partitions = judged.groups.snapshot, judged.look.snapshot.context.topic_partitions
-    if partitions is None:
-        return ABSENT, f"how many partitions {OFFSETS_TOPIC} has is not known"
-    if not partitions.get(OFFSETS_TOPIC):
-        return 0, ""  # it is made at the first commit
-    unread = sum(snapshot.unread.values())
-    if unread or sum(log.observed for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC) < partitions[OFFSETS_TOPIC]:
-        return ABSENT, "not all coordinators' logs are read from a current replica, so commits are not known"
-    if snapshot.omitted or any(snapshot.not_understood.values()):
-        return ABSENT, "not all that coordinators' logs hold is read, so commits are not known"
-    if until_ms < 0:
-        return ABSENT, "as of when the coordinators' logs are is not known"
-    seen = judged.groups.commits_seen
-    kept_ms = _kept_ms(judged)
-    since = [until_ms - kept_ms] if kept_ms >= 0 else []
-    since += [seen.since_ms] if seen is not None and seen.since_ms >= 0 else []
-    if not since:
-        return ABSENT, "for how long commits are kept is not known (offsets.retention.minutes)"
-    return min(since), ""
-
-
-def _kept_ms(judged: JudgedLook) -> int:
-    """For how long coordinators keep a commit, at least; `ABSENT` where that is not known of one."""
-    view = judged.look.view
-    rows = zip(view.retention.items.tolist(), view.retention.limits, strict=True)
-    limits = [each for item, each in rows if view.observed.names[item] == OFFSETS_TOPIC]
-    known = [each.offsets_retention_ms for each in limits if each is not None and each.offsets_retention_known]
-    return min(known, default=ABSENT) if len(known) == len(limits) else ABSENT
-
-
-# --- appends, and what both come to.
 
 _UNDATED = "nothing shows when it was last appended to"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TopicUses:
-    """Items are topics, in the order of the names. ``quiet_ms``: when a client last appended or committed; `ABSENT` if not known."""
-
-    last_commit_ms: Longs
-    quiet_ms: Longs
-    readers: list[list[str]]
-    used: list[str]  # `YES`, `NO`, `UNKNOWN` or `NOT_YET`
-    why: list[str]  # it is not known
-    commits_from_ms: int  # as in `TopicCommits`
+_SUMMED = ("partitions", "bytes_rate", "records_rate", "size_bytes", "replica_bytes", "growth_day", "out_of_sync")
+_LATEST = ("last_append_ms", "last_commit_ms", "quiet_ms")
 
 
 def topic_uses(judged: JudgedLook, topic: Longs, question: TopicQuestion) -> TopicUses:
@@ -232,42 +96,21 @@ def topic_uses(judged: JudgedLook, topic: Longs, question: TopicQuestion) -> Top
     )
 
 
-def _last(topic: Longs, times: Longs, count: int) -> Longs:
-    last = np.full(count, ABSENT)
-    np.maximum.at(last, topic, times)
-    return last
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicQuestion:
+    """What is unused and what is tiny. ``internal``: Kafka's own are listed, too. ``by_prefix``: what ends a prefix, "" for no sums."""
 
-
-def _number(topic: Longs, flags: Flags, count: int) -> Longs:
-    return np.bincount(topic[flags], minlength=count)
-
-
-def _unseen(judged: JudgedLook, whole: bool, old: int) -> str:
-    if judged.look.snapshot.context.topic_partitions is None:
-        return "no metadata log can be read here, so nothing shows how many partitions it has"
-    if not whole:
-        return "not all of its partitions are seen"
-    return f"the current replica of {format_count(old, 'partition')} is not seen" if old else _UNDATED
-
-
-def _why_not(commits: TopicCommits, since_ms: int, name: str) -> str:
-    """Why it is not known whether a client has committed since then, "" if none has."""
-    if commits.why:
-        return commits.why
-    if commits.from_ms > since_ms:
-        return f"a commit from before {format_time(commits.from_ms)} may be gone"
-    perhaps = sorted(commits.perhaps.get(name, ()))
-    return f"whether {format_list([format_name(each) for each in perhaps], 3)} still reads it is not known" if perhaps else ""
-
-
-# --- the sums of topics with the same prefix.
-
-_SUMMED = ("partitions", "bytes_rate", "records_rate", "size_bytes", "replica_bytes", "growth_day", "out_of_sync")
-_LATEST = ("last_append_ms", "last_commit_ms", "quiet_ms")
+    unused_ms: int = 30 * _DAY_MS
+    tiny_bytes: int = 1 << 20
+    internal: bool = True
+    by_prefix: str = ""
 
 
 def by_prefix(rows: Iterable[TopicRow], separator: str) -> list[TopicRow]:
-    """A row for all topics with the same beginning, up to the first separator and with it; "" for those without one."""
+    """A row for all topics with the same beginning, up to the first separator and with it; "" for those without one.
+
+    The sums of topics with the same prefix.
+    """
     groups: dict[str, list[TopicRow]] = defaultdict(list)
     for row in rows:
         first, found, _ = row.topic.partition(separator)
@@ -293,3 +136,162 @@ def _summed(prefix: str, rows: Sequence[TopicRow]) -> TopicRow:
         readers=sorted({reader for row in rows for reader in row.readers}),
         used=next(each for each in (YES, UNKNOWN, NOT_YET, NO) if each in uses),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TopicUses:
+    """Items are topics, in the order of the names. ``quiet_ms``: when a client last appended or committed; `ABSENT` if not known.
+
+    Appends, and what both come to.
+    """
+
+    last_commit_ms: Longs
+    quiet_ms: Longs
+    readers: list[list[str]]
+    used: list[str]  # `YES`, `NO`, `UNKNOWN` or `NOT_YET`
+    why: list[str]  # it is not known
+    commits_from_ms: int  # as in `TopicCommits`
+
+
+def topic_commits(judged: JudgedLook) -> TopicCommits:
+    """What is known of the commits of all topics.
+
+    Commits, by topic: the last one, who reads, and since when none is missing.
+    """
+    listed = judged.groups
+    if listed is None:
+        return TopicCommits(why="no commits are read")
+    snapshot, seen = listed.snapshot, listed.commits_seen
+    last_ms = defaultdict(lambda: ABSENT, {} if seen is None else seen.last_ms)
+    topics, committed_ms = snapshot.logs.topics, snapshot.progress.committed_ms
+    for topic, at_ms in zip((topics[log] for log in snapshot.logs.of_row.tolist()), committed_ms.tolist(), strict=True):
+        last_ms[topic] = max(last_ms[topic], at_ms)
+    for each in snapshot.pending:
+        last_ms[each.topic] = max(last_ms[each.topic], each.commit_ms)
+    there = np.flatnonzero(~snapshot.found.left_over)
+    pairs = {
+        (topics[log], snapshot.rows.group_names[group])
+        for log, group in zip(snapshot.logs.of_row[there].tolist(), snapshot.rows.group[there].tolist(), strict=True)
+    }
+    pairs |= {(each.topic, group) for group, some in snapshot.uncommitted.items() for each in some}
+    readers, perhaps = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for topic, group in pairs:
+        use = listed.judged.usage[group].use
+        if use in _READERS:
+            readers[topic].add(group)
+        elif use is GroupUse.UNKNOWN:
+            perhaps[topic].add(group)
+    until, now_ms = _until(judged), listed.judged.now_ms
+    coordinators = (log.broker for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and log.observed)
+    until_ms = min((until.get(broker, now_ms) for broker in coordinators), default=now_ms)
+    from_ms, why = _since(judged, until_ms)
+    return TopicCommits(from_ms=from_ms, until_ms=until_ms, why=why, last_ms=dict(last_ms), readers=readers, perhaps=perhaps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCommits:
+    """``from_ms``: since when each commit is seen, 0 for ever, `ABSENT` if unknown: ``why``. ``until_ms``: up to then.
+
+    ``readers``: the groups in use that have offsets of a topic, or are assigned some. ``perhaps``: those of which the use is not known.
+    """
+
+    from_ms: int = ABSENT
+    until_ms: int = ABSENT
+    why: str = ""
+    last_ms: Mapping[str, int] = field(default_factory=dict)
+    readers: Mapping[str, Collection[str]] = field(default_factory=dict)
+    perhaps: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+def _until(judged: JudgedLook) -> dict[int, int]:
+    """Until when the files of brokers are known, Unix milliseconds, of those of which it is not now; -1 if that is not known.
+
+    Log dirs show it until their broker last wrote: it may be gone, or they may be a copy. A job sees that a broker has no process.
+    """
+    of, now_ms = judged.circumstances, judged.look.now_ms
+    away = {each.broker: each.last_ms for each in away_brokers(of.processes)}
+    written = {} if of.live else last_written(of.brokers, [each for agent in of.agents for each in agent.log_dirs])
+    return {broker: min(at_ms, now_ms) for broker, at_ms in {**away, **written}.items()}
+
+
+def _since(judged: JudgedLook, until_ms: int) -> tuple[int, str]:
+    """Since when each commit is seen, as `TopicCommits` has it."""
+    assert judged.groups is not None
+    snapshot, partitions = judged.groups.snapshot, judged.look.snapshot.context.topic_partitions
+    if partitions is None:
+        return ABSENT, f"how many partitions {OFFSETS_TOPIC} has is not known"
+    if not partitions.get(OFFSETS_TOPIC):
+        return 0, ""  # it is made at the first commit
+    unread = sum(snapshot.unread.values())
+    if unread or sum(log.observed for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC) < partitions[OFFSETS_TOPIC]:
+        return ABSENT, "not all coordinators' logs are read from a current replica, so commits are not known"
+    if snapshot.omitted or any(snapshot.not_understood.values()):
+        return ABSENT, "not all that coordinators' logs hold is read, so commits are not known"
+    if until_ms < 0:
+        return ABSENT, "as of when the coordinators' logs are is not known"
+    seen = judged.groups.commits_seen
+    kept_ms = _kept_ms(judged)
+    since = [until_ms - kept_ms] if kept_ms >= 0 else []
+    since += [seen.since_ms] if seen is not None and seen.since_ms >= 0 else []
+    if not since:
+        return ABSENT, "for how long commits are kept is not known (offsets.retention.minutes)"
+    return min(since), ""
+
+
+def _kept_ms(judged: JudgedLook) -> int:
+    """For how long coordinators keep a commit, at least; `ABSENT` where that is not known of one."""
+    view = judged.look.view
+    rows = zip(view.retention.items.tolist(), view.retention.limits, strict=True)
+    limits = [each for item, each in rows if view.observed.names[item] == OFFSETS_TOPIC]
+    known = [each.offsets_retention_ms for each in limits if each is not None and each.offsets_retention_known]
+    return min(known, default=ABSENT) if len(known) == len(limits) else ABSENT
+
+
+def _number(topic: Longs, flags: Flags, count: int) -> Longs:
+    return np.bincount(topic[flags], minlength=count)
+
+
+def _last(topic: Longs, times: Longs, count: int) -> Longs:
+    last = np.full(count, ABSENT)
+    np.maximum.at(last, topic, times)
+    return last
+
+
+def _why_not(commits: TopicCommits, since_ms: int, name: str) -> str:
+    """Why it is not known whether a client has committed since then, "" if none has."""
+    if commits.why:
+        return commits.why
+    if commits.from_ms > since_ms:
+        return f"a commit from before {format_time(commits.from_ms)} may be gone"
+    perhaps = sorted(commits.perhaps.get(name, ()))
+    return f"whether {format_list([format_name(each) for each in perhaps], 3)} still reads it is not known" if perhaps else ""
+
+
+def _unseen(judged: JudgedLook, whole: bool, old: int) -> str:
+    if judged.look.snapshot.context.topic_partitions is None:
+        return "no metadata log can be read here, so nothing shows how many partitions it has"
+    if not whole:
+        return "not all of its partitions are seen"
+    return f"the current replica of {format_count(old, 'partition')} is not seen" if old else _UNDATED
+
+
+def question_of(query: str) -> TopicQuestion:
+    """The parameters `ASKED_BY` of a query string.
+
+    By what topics are judged, and the parameters of a query that say it.
+
+    Raises:
+        UsageError: one of them is not understood.
+    """
+    given = {name: value for name, value in parse_qsl(query, keep_blank_values=True) if name in ASKED_BY}
+    if "by_prefix" in given and not 0 < len(given["by_prefix"]) <= _LONGEST_SEPARATOR:
+        raise UsageError(f"by_prefix is no separator: 1 to {_LONGEST_SEPARATOR} characters")
+    return TopicQuestion(
+        unused_ms=number_of(given, "unused_ms", USUAL.unused_ms, 0, _LARGEST),
+        tiny_bytes=number_of(given, "tiny_bytes", USUAL.tiny_bytes, 0, _LARGEST),
+        internal=flag_of(given, "internal", default=True),
+        by_prefix=given.get("by_prefix", ""),
+    )
+
+
+USUAL = TopicQuestion()

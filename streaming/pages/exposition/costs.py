@@ -1,5 +1,7 @@
 """What the last page cost: its series and bytes by metric, and the seconds that it took to make; and the message about that."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,15 +15,26 @@ from streaming.cluster.view.family import Family
 from streaming.pages.exposition.kept_lines import lines_of
 from streaming.pages.exposition.series import Choice
 
+_TOPIC = r'(?:^|,)topic="(?P<topic>(?:[^"\\]|\\.)*)"'
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageCost:
-    """One page of ``size`` bytes, made at ``at_ms``, Unix milliseconds."""
 
-    at_ms: int
-    size: int
-    dropped: int  # so many series were left out
-    of_metrics: dict[str, tuple[int, int]]  # series and bytes by the metric's name
+def cost_message(costs: Costs, families: Iterable[Family]) -> Cost:
+    """The message. ``families``: of a page as it would be made now, besides the observer's own."""
+    last, seconds = costs.last
+    if last is None:
+        return Cost()
+    metrics = [Share(name=name, series=series, bytes=size) for name, (series, size) in last.of_metrics.items()]
+    topics = _by_topic(families)
+    return Cost(
+        at_ms=last.at_ms,
+        series=sum(each.series for each in metrics),
+        bytes=last.size,
+        duration_ms=round(seconds * 1000),
+        series_dropped=last.dropped,
+        metrics=sorted(metrics, key=_largest_first),
+        topics=topics[:MOST_TOPICS],
+        omitted_topics=max(len(topics) - MOST_TOPICS, 0),
+    )
 
 
 class Costs:
@@ -64,6 +77,16 @@ class Costs:
             return self._last, self._seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCost:
+    """One page of ``size`` bytes, made at ``at_ms``, Unix milliseconds."""
+
+    at_ms: int
+    size: int
+    dropped: int  # so many series were left out
+    of_metrics: dict[str, tuple[int, int]]  # series and bytes by the metric's name
+
+
 def _of_text(page: bytes) -> dict[str, tuple[int, int]]:
     """Series and bytes by metric, read from a text: lines about a metric follow its HELP."""
     series, sizes = Counter[str](), Counter[str]()
@@ -76,28 +99,6 @@ def _of_text(page: bytes) -> dict[str, tuple[int, int]]:
             series[name] += 1
         sizes[name] += len(line)
     return {each: (series[each], sizes[each]) for each in sizes if each}
-
-
-_TOPIC = r'(?:^|,)topic="(?P<topic>(?:[^"\\]|\\.)*)"'
-
-
-def cost_message(costs: Costs, families: Iterable[Family]) -> Cost:
-    """The message. ``families``: of a page as it would be made now, besides the observer's own."""
-    last, seconds = costs.last
-    if last is None:
-        return Cost()
-    metrics = [Share(name=name, series=series, bytes=size) for name, (series, size) in last.of_metrics.items()]
-    topics = _by_topic(families)
-    return Cost(
-        at_ms=last.at_ms,
-        series=sum(each.series for each in metrics),
-        bytes=last.size,
-        duration_ms=round(seconds * 1000),
-        series_dropped=last.dropped,
-        metrics=sorted(metrics, key=_largest_first),
-        topics=topics[:MOST_TOPICS],
-        omitted_topics=max(len(topics) - MOST_TOPICS, 0),
-    )
 
 
 def _by_topic(families: Iterable[Family]) -> list[Share]:

@@ -1,5 +1,7 @@
 """The families of consumer groups: by group and topic, by group, and of the partitions that are listed."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +41,17 @@ Labelled = Sequence[tuple[str, Longs, Flags]]
 """Values by a label's value; which of them there are."""
 
 
+def shown_groups(snapshot: GroupSnapshot | None, listing: PartitionListing, export: Export, now_ms: int) -> ShownGroups:
+    """What a page shows of consumer groups; nothing if nothing is known of any."""
+    if snapshot is None:
+        return NO_GROUPS
+    usage = usages(snapshot, snapshot.at_ms, DEFAULT_BOUNDS)
+    uses = [(labels(group=name, use=each.use), 1) for name, each in usage.items() if export.has_consumer(name)]
+    groups = (*by_group(snapshot, export.has_consumer), family_of(group_metrics.USE, uses))
+    families = (*by_topic(snapshot, usage, export, now_ms), *groups)
+    return ShownGroups(families=families, partitions=tuple(by_partition(snapshot, listing, now_ms)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShownGroups:
     """The families by group and topic and by group, and those of the listed partitions."""
@@ -50,15 +63,52 @@ class ShownGroups:
 NO_GROUPS = ShownGroups()
 
 
-def shown_groups(snapshot: GroupSnapshot | None, listing: PartitionListing, export: Export, now_ms: int) -> ShownGroups:
-    """What a page shows of consumer groups; nothing if nothing is known of any."""
-    if snapshot is None:
-        return NO_GROUPS
-    usage = usages(snapshot, snapshot.at_ms, DEFAULT_BOUNDS)
-    uses = [(labels(group=name, use=each.use), 1) for name, each in usage.items() if export.has_consumer(name)]
-    groups = (*by_group(snapshot, export.has_consumer), family_of(group_metrics.USE, uses))
-    families = (*by_topic(snapshot, usage, export, now_ms), *groups)
-    return ShownGroups(families=families, partitions=tuple(by_partition(snapshot, listing, now_ms)))
+def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
+    """The families by group, and those about all groups."""
+    groups = [group for name, group in snapshot.groups.items() if is_exported(name)]
+    infos = {each.group: labels(group=each.group, type=each.type, protocol=each.protocol) for each in groups}
+    pair_labels = snapshot.labels
+    numbers = np.unique(snapshot.rows.group[snapshot.pairs.first[pair_labels.shown]])
+    simple = {snapshot.rows.group_names[number] for number in numbers.tolist()}
+    infos |= {name: labels(group=name, type="Classic", protocol="") for name in simple - infos.keys()}
+    members = {each.group: each.members for each in groups if each.members >= 0}  # not known of a record that is not understood
+    members |= dict.fromkeys(infos.keys() - snapshot.groups.keys(), 0)
+    yield family_of(group_metrics.MEMBERS, [(labels(group=name), count) for name, count in members.items()])
+    yield family_of(group_metrics.INFO, [(label, 1) for label in infos.values()])
+    yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
+    yield from _rebalances(snapshot, is_exported)
+    yield family_of(group_metrics.OMITTED, [("", snapshot.omitted)])
+    yield family_of(group_metrics.CHECKPOINTS_UNREAD, [("", snapshot.checkpoints_unread)])
+    yield family_of(group_metrics.SHORTENED, [("", sum(map(is_short_form, infos)))])
+    yield family_of(group_metrics.COORDINATORS_UNREAD, [(labels(topic=topic), count) for topic, count in snapshot.unread.items()])
+    yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])
+
+
+def _rebalances(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
+    """How often each group has rebalanced, when last, and whether it does so all the time."""
+    found = snapshot.rebalances
+    counts, possible = found.counts[:, found.shown], found.possible[:, found.shown]
+    yield _labelled(group_metrics.REBALANCES, found.labels, "kind", list(zip(map(str, COUNTED), counts, possible, strict=True)))
+    yield _family(group_metrics.LAST_REBALANCE, found.labels, found.last_by(snapshot.at_ms)[found.shown])
+    of_late = all_lately(found, snapshot.groups, snapshot.at_ms)
+    ratios = [(labels(group=name), round(each.ratio * MILLIONTHS)) for name, each in of_late.items() if each.ratio and is_exported(name)]
+    yield family_of(group_metrics.REBALANCE_RATIO, ratios)
+
+
+def _labelled(metric: Metric, series_labels: pa.LargeStringArray, name: str, values: Labelled) -> Family:
+    """A family with a label more, whose value may be empty."""
+    parts, numbers = [series_labels[:0]], [np.empty(0, np.int64)]
+    for value, column, there in values:
+        some = series_labels.filter(pa.array(there))
+        parts.append(with_label(some, name, value))
+        numbers.append(column[there])
+    return Family(metric=metric, labels=pa.concat_arrays(parts), samples=(Samples(values=np.concatenate(numbers)),))
+
+
+def _family(metric: Metric, series_labels: pa.LargeStringArray, values: Longs) -> Family:
+    """A family of the values that are there."""
+    there = values >= 0
+    return Family(metric=metric, labels=series_labels.filter(pa.array(there)), samples=(Samples(values=values[there]),))
 
 
 def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export, now_ms: int) -> Iterator[Family]:
@@ -101,59 +151,22 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     yield _labelled(group_metrics.UNKNOWN, pair_labels.labels, "reason", unknown)
 
 
-def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
-    """The families by group, and those about all groups."""
-    groups = [group for name, group in snapshot.groups.items() if is_exported(name)]
-    infos = {each.group: labels(group=each.group, type=each.type, protocol=each.protocol) for each in groups}
-    pair_labels = snapshot.labels
-    numbers = np.unique(snapshot.rows.group[snapshot.pairs.first[pair_labels.shown]])
-    simple = {snapshot.rows.group_names[number] for number in numbers.tolist()}
-    infos |= {name: labels(group=name, type="Classic", protocol="") for name in simple - infos.keys()}
-    members = {each.group: each.members for each in groups if each.members >= 0}  # not known of a record that is not understood
-    members |= dict.fromkeys(infos.keys() - snapshot.groups.keys(), 0)
-    yield family_of(group_metrics.MEMBERS, [(labels(group=name), count) for name, count in members.items()])
-    yield family_of(group_metrics.INFO, [(label, 1) for label in infos.values()])
-    yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
-    yield from _rebalances(snapshot, is_exported)
-    yield family_of(group_metrics.OMITTED, [("", snapshot.omitted)])
-    yield family_of(group_metrics.CHECKPOINTS_UNREAD, [("", snapshot.checkpoints_unread)])
-    yield family_of(group_metrics.SHORTENED, [("", sum(map(is_short_form, infos)))])
-    yield family_of(group_metrics.COORDINATORS_UNREAD, [(labels(topic=topic), count) for topic, count in snapshot.unread.items()])
-    yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])
+def _records(committed: Longs, uncommitted: Longs, share: Flags) -> Labelled:
+    """Records by isolation. A share group has none: it may read everything up to the high watermark."""
+    return [
+        ("", uncommitted, share & (uncommitted >= 0)),
+        (READ_COMMITTED, committed, ~share & (committed >= 0)),
+        (READ_UNCOMMITTED, uncommitted, ~share & (uncommitted >= 0)),
+    ]
 
 
-def _rebalances(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
-    """How often each group has rebalanced, when last, and whether it does so all the time."""
-    found = snapshot.rebalances
-    counts, possible = found.counts[:, found.shown], found.possible[:, found.shown]
-    yield _labelled(group_metrics.REBALANCES, found.labels, "kind", list(zip(map(str, COUNTED), counts, possible, strict=True)))
-    yield _family(group_metrics.LAST_REBALANCE, found.labels, found.last_by(snapshot.at_ms)[found.shown])
-    of_late = all_lately(found, snapshot.groups, snapshot.at_ms)
-    ratios = [(labels(group=name), round(each.ratio * MILLIONTHS)) for name, each in of_late.items() if each.ratio and is_exported(name)]
-    yield family_of(group_metrics.REBALANCE_RATIO, ratios)
-
-
-def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int) -> Iterator[Family]:
-    """The families of the partitions that are listed."""
-    pair_labels = snapshot.labels
-    rows, omitted = _listed(snapshot, pair_labels, listing, now_ms)
-    lags = snapshot.found.lags
-    pair_of = np.searchsorted(snapshot.pairs.first, rows, side="right") - 1
-    series_labels = partition_labels(pair_labels, pair_of, snapshot.rows.partition[rows].astype(np.int64))
-    share = snapshot.rows.share[rows]
-    known = lags.bytes[rows] >= 0
-    yield _family(group_metrics.PARTITION_COMMITTED, series_labels, snapshot.rows.offset[rows])
-    yield _family(group_metrics.PARTITION_LAG_OFFSETS, series_labels, lags.offsets[rows])
-    records = _records(lags.read_committed[rows], lags.read_uncommitted[rows], share)
-    yield _labelled(group_metrics.PARTITION_LAG_RECORDS, series_labels, "isolation", records)
-    yield _family(group_metrics.PARTITION_LAG_BYTES, series_labels, lags.bytes[rows])
-    unread = lags.next_offset[rows] >= 0
-    append_ms, timestamp_ms = (
-        np.where(unread & (column[rows] < 0), UNTIMED, column[rows]) for column in (lags.next_append_ms, lags.next_timestamp_ms)
-    )
-    yield _labelled(group_metrics.PARTITION_LAG_SECONDS, series_labels, "clock", _ages(append_ms, timestamp_ms, known, now_ms))
-    yield _family(group_metrics.PARTITION_LOSS, series_labels, certain_losses(snapshot.found)[rows])
-    yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
+def _ages(append_ms: Longs, timestamp_ms: Longs, counted: Flags, now_ms: int) -> Labelled:
+    """Ages in milliseconds: 0 where nothing is unread, and none where the time of an unread record is not known."""
+    ages = []
+    for clock, times in ((APPEND, append_ms), (RECORD, timestamp_ms)):
+        age = np.where(times == ABSENT, 0, np.maximum(now_ms - times, 0))
+        ages.append((clock, age, counted & (times != UNTIMED)))
+    return ages
 
 
 def _lost_of_late(snapshot: GroupSnapshot, export: Export) -> Iterator[Family]:
@@ -183,6 +196,14 @@ def _moved(snapshot: GroupSnapshot, numbers: Longs, pair_labels: PairLabels) -> 
         yield _labelled(of_offsets, pair_labels.labels, "kind", [(kind, offsets, offsets >= 0) for kind, _, offsets in by_kind])
 
 
+def _pending(snapshot: GroupSnapshot, pair_labels: PairLabels, export: Export) -> Family:
+    """Open commits are few: those of groups without any other offset have a series too."""
+    wanted = (each for each in snapshot.pending if export.has_consumer(each.group) and export.has_topic(each.topic))
+    counts = Counter(labels(group=each.group, topic=each.topic) for each in wanted)
+    rows = dict.fromkeys(pair_labels.labels.to_pylist(), 0)
+    return family_of(group_metrics.PENDING_COMMITS, (rows | counts).items())
+
+
 def _standing(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Family:
     """Where partitions stand: of groups whose members come and go, and of those that have stopped."""
     rows, logs, lags = snapshot.rows, snapshot.logs, snapshot.found.lags
@@ -208,6 +229,29 @@ def _held(snapshot: GroupSnapshot) -> Iterator[tuple[Metric, Longs]]:
     yield group_metrics.HELD_SINCE, earliest_of(np.where(certain, snapshot.progress.held_since_ms, ABSENT), first)
 
 
+def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int) -> Iterator[Family]:
+    """The families of the partitions that are listed."""
+    pair_labels = snapshot.labels
+    rows, omitted = _listed(snapshot, pair_labels, listing, now_ms)
+    lags = snapshot.found.lags
+    pair_of = np.searchsorted(snapshot.pairs.first, rows, side="right") - 1
+    series_labels = partition_labels(pair_labels, pair_of, snapshot.rows.partition[rows].astype(np.int64))
+    share = snapshot.rows.share[rows]
+    known = lags.bytes[rows] >= 0
+    yield _family(group_metrics.PARTITION_COMMITTED, series_labels, snapshot.rows.offset[rows])
+    yield _family(group_metrics.PARTITION_LAG_OFFSETS, series_labels, lags.offsets[rows])
+    records = _records(lags.read_committed[rows], lags.read_uncommitted[rows], share)
+    yield _labelled(group_metrics.PARTITION_LAG_RECORDS, series_labels, "isolation", records)
+    yield _family(group_metrics.PARTITION_LAG_BYTES, series_labels, lags.bytes[rows])
+    unread = lags.next_offset[rows] >= 0
+    append_ms, timestamp_ms = (
+        np.where(unread & (column[rows] < 0), UNTIMED, column[rows]) for column in (lags.next_append_ms, lags.next_timestamp_ms)
+    )
+    yield _labelled(group_metrics.PARTITION_LAG_SECONDS, series_labels, "clock", _ages(append_ms, timestamp_ms, known, now_ms))
+    yield _family(group_metrics.PARTITION_LOSS, series_labels, certain_losses(snapshot.found)[rows])
+    yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
+
+
 def _listed(snapshot: GroupSnapshot, pair_labels: PairLabels, listing: PartitionListing, now_ms: int) -> tuple[Longs, int]:
     """The indexes of the partitions, and how many late ones are left out."""
     pairs = snapshot.pairs
@@ -220,45 +264,3 @@ def _listed(snapshot: GroupSnapshot, pair_labels: PairLabels, listing: Partition
         return late, 0
     latest = np.argpartition(since[late], listing.late_limit)[: listing.late_limit]
     return np.sort(late[latest]), len(late) - listing.late_limit
-
-
-def _pending(snapshot: GroupSnapshot, pair_labels: PairLabels, export: Export) -> Family:
-    """Open commits are few: those of groups without any other offset have a series too."""
-    wanted = (each for each in snapshot.pending if export.has_consumer(each.group) and export.has_topic(each.topic))
-    counts = Counter(labels(group=each.group, topic=each.topic) for each in wanted)
-    rows = dict.fromkeys(pair_labels.labels.to_pylist(), 0)
-    return family_of(group_metrics.PENDING_COMMITS, (rows | counts).items())
-
-
-def _records(committed: Longs, uncommitted: Longs, share: Flags) -> Labelled:
-    """Records by isolation. A share group has none: it may read everything up to the high watermark."""
-    return [
-        ("", uncommitted, share & (uncommitted >= 0)),
-        (READ_COMMITTED, committed, ~share & (committed >= 0)),
-        (READ_UNCOMMITTED, uncommitted, ~share & (uncommitted >= 0)),
-    ]
-
-
-def _ages(append_ms: Longs, timestamp_ms: Longs, counted: Flags, now_ms: int) -> Labelled:
-    """Ages in milliseconds: 0 where nothing is unread, and none where the time of an unread record is not known."""
-    ages = []
-    for clock, times in ((APPEND, append_ms), (RECORD, timestamp_ms)):
-        age = np.where(times == ABSENT, 0, np.maximum(now_ms - times, 0))
-        ages.append((clock, age, counted & (times != UNTIMED)))
-    return ages
-
-
-def _labelled(metric: Metric, series_labels: pa.LargeStringArray, name: str, values: Labelled) -> Family:
-    """A family with a label more, whose value may be empty."""
-    parts, numbers = [series_labels[:0]], [np.empty(0, np.int64)]
-    for value, column, there in values:
-        some = series_labels.filter(pa.array(there))
-        parts.append(with_label(some, name, value))
-        numbers.append(column[there])
-    return Family(metric=metric, labels=pa.concat_arrays(parts), samples=(Samples(values=np.concatenate(numbers)),))
-
-
-def _family(metric: Metric, series_labels: pa.LargeStringArray, values: Longs) -> Family:
-    """A family of the values that are there."""
-    there = values >= 0
-    return Family(metric=metric, labels=series_labels.filter(pa.array(there)), samples=(Samples(values=values[there]),))

@@ -28,35 +28,6 @@ GROUPS_WAIT_SECONDS = 0.5
 """A page waits for so long for what the last micro-batch means to consumer groups."""
 
 
-def render(
-    table: Table,
-    observer: Observer,
-    now: float,
-    openmetrics: bool = False,
-    groups: GroupBoard | None = None,
-    look: Callable[[], View] | None = None,
-    costs: Costs | None = None,
-) -> bytes:
-    """Make the page as it is at ``now``, in Unix seconds.
-
-    The table is locked while it is copied, no longer.
-
-    Args:
-        look: makes the view of the table; None for one that nothing else needs.
-        costs: records what the page costs.
-    """
-    choice, own = _content(table, observer, now, groups, look)
-    pieces: list[bytes | memoryview] = []
-    for family in choice.families:
-        pieces += (_head(family.metric, openmetrics), text_of(lines_of(family)))
-    sizes = [len(head) + len(lines) for head, lines in zip(pieces[::2], pieces[1::2], strict=True)]
-    pieces.append(last := _own(own, openmetrics))
-    page = b"".join(pieces)
-    if costs is not None:
-        costs.note(choice, sizes, last, len(page), now)
-    return page
-
-
 def render_packed(
     store: KeptLines,
     table: Table,
@@ -117,21 +88,20 @@ def _content(
     return choice, own
 
 
+def shown_groups_of(board: GroupBoard, table: Table, now_ms: int, wait_seconds: float = 0.0) -> ShownGroups:
+    """What a page shows of consumer groups."""
+    return shown_groups(board.latest(now_ms, wait_seconds), board.listing, table.export, now_ms)
+
+
 def _restart_family(restarts: RestartCheck) -> Samples:
     verdicts = ((broker, *restarts.verdict_of(broker)) for broker in restarts.brokers)
     rows = (((broker, reason), verdict == SAFE) for broker, verdict, reason in verdicts if verdict != UNKNOWN)
     return client_family(broker_metrics.RESTART_SAFE, rows)
 
 
-def shown_groups_of(board: GroupBoard, table: Table, now_ms: int, wait_seconds: float = 0.0) -> ShownGroups:
-    """What a page shows of consumer groups."""
-    return shown_groups(board.latest(now_ms, wait_seconds), board.listing, table.export, now_ms)
-
-
-def _own(families: Families, openmetrics: bool) -> bytes:
-    """The observer's part of the page; in OpenMetrics with the line that ends a page."""
-    page: bytes = write_openmetrics(families) if openmetrics else write_text(families)  # type: ignore[no-untyped-call]
-    return page
+@cache
+def _packed_head(metric: Metric, openmetrics: bool) -> GzipPiece:
+    return pack(_head(metric, openmetrics))
 
 
 def _head(metric: Metric, openmetrics: bool) -> bytes:
@@ -140,6 +110,36 @@ def _head(metric: Metric, openmetrics: bool) -> bytes:
     return f"# HELP {name} {metric.help}\n# TYPE {name} {metric.type}\n".encode()
 
 
-@cache
-def _packed_head(metric: Metric, openmetrics: bool) -> GzipPiece:
-    return pack(_head(metric, openmetrics))
+def _own(families: Families, openmetrics: bool) -> bytes:
+    """The observer's part of the page; in OpenMetrics with the line that ends a page."""
+    page: bytes = write_openmetrics(families) if openmetrics else write_text(families)  # type: ignore[no-untyped-call]
+    return page
+
+
+def render(
+    table: Table,
+    observer: Observer,
+    now: float,
+    openmetrics: bool = False,
+    groups: GroupBoard | None = None,
+    look: Callable[[], View] | None = None,
+    costs: Costs | None = None,
+) -> bytes:
+    """Make the page as it is at ``now``, in Unix seconds.
+
+    The table is locked while it is copied, no longer.
+
+    Args:
+        look: makes the view of the table; None for one that nothing else needs.
+        costs: records what the page costs.
+    """
+    choice, own = _content(table, observer, now, groups, look)
+    pieces: list[bytes | memoryview] = []
+    for family in choice.families:
+        pieces += (_head(family.metric, openmetrics), text_of(lines_of(family)))
+    sizes = [len(head) + len(lines) for head, lines in zip(pieces[::2], pieces[1::2], strict=True)]
+    pieces.append(last := _own(own, openmetrics))
+    page = b"".join(pieces)
+    if costs is not None:
+        costs.note(choice, sizes, last, len(page), now)
+    return page

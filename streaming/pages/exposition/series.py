@@ -1,5 +1,7 @@
 """Which series a page has: those of the partitions, or their topics' sums if there would be too many."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -57,7 +59,6 @@ _LED = {
 }
 """The column that is summed for a column's `Total.LED`. For the bytes, these are bytes of data batches: control batches have no share."""
 
-
 _ALERTED = frozenset(
     {
         group_metrics.UNREAD_RECORDS,
@@ -85,22 +86,6 @@ _ALERTED = frozenset(
     }
 )
 """Metrics of consumer groups that wake people up, or that such alerts look at: they are there whatever is left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Choice:
-    """What a page shows, and how many series it leaves out because there would be too many; then also the topic with most partitions.
-
-    ``label_series_dropped``: how many more it leaves out because of the bytes of their labels, all those of the metrics ``label_dropped``.
-    """
-
-    families: tuple[Family, ...]
-    partition_series_dropped: int
-    topic_series_dropped: int
-    largest_topic: str = ""
-    label_series_dropped: int = 0
-    label_dropped: tuple[str, ...] = ()
-
 
 PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
 
@@ -136,6 +121,21 @@ def choose(view: View, limit: int, export: Export = EVERYTHING, groups: ShownGro
     last = _WAKING.union(family.metric for family in always)
     fitting = bounded(choice.families + always, label_limit, last)
     return replace(choice, families=fitting.families, label_series_dropped=fitting.series_dropped, label_dropped=fitting.dropped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Choice:
+    """What a page shows, and how many series it leaves out because there would be too many; then also the topic with most partitions.
+
+    ``label_series_dropped``: how many more it leaves out because of the bytes of their labels, all those of the metrics ``label_dropped``.
+    """
+
+    families: tuple[Family, ...]
+    partition_series_dropped: int
+    topic_series_dropped: int
+    largest_topic: str = ""
+    label_series_dropped: int = 0
+    label_dropped: tuple[str, ...] = ()
 
 
 def _choose(view: View, limit: int, export: Export, groups: ShownGroups) -> Choice:
@@ -185,33 +185,6 @@ def _choose(view: View, limit: int, export: Export, groups: ShownGroups) -> Choi
     )
 
 
-def _largest_topic(view: View) -> str:
-    """The labels of the topic with most partitions, "" where there is none."""
-    if not len(view.logs.columns):
-        return ""
-    return str(view.topics.labels[int(np.bincount(view.logs.columns["topic"]).argmax())])
-
-
-def _series(families: Iterable[Family]) -> int:
-    return sum(family.series for family in families)
-
-
-def _present(families: Iterable[Family]) -> tuple[Family, ...]:
-    return tuple(family for family in families if family.series)
-
-
-def _wanted(export: Export, families: Iterable[Family]) -> tuple[Family, ...]:
-    return _present(family for family in families if export.has_metric(family.metric))
-
-
-def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:
-    """Leave out whole families, because half a family misleads: first the one with the most series (a histogram, if there is one)."""
-    kept = list(families)
-    while kept and _series(kept) > limit:
-        kept.remove(max(kept, key=lambda family: family.series))
-    return tuple(kept)
-
-
 def _partition_family(metric: Metric, logs: Logs) -> Family:
     """One series for each log that has the value: a counter once its backlog is read, a gauge unless it is negative, Kafka's "none"."""
     values, present = logs[metric.column], _present_in(metric, logs)
@@ -228,30 +201,68 @@ def _present_in(metric: Metric, logs: Logs) -> Flags:
     return present & (logs["transactional"] > 0) if metric in _TRANSACTIONAL else present
 
 
-def _total_family(metric: Metric, view: View) -> Family:
-    """The metric with one series per topic on a broker: the same name, without the label ``partition``."""
-    topics = view.topics
-    if metric.total == Total.LARGEST:
-        largest = np.full(len(topics.labels), -1, np.int64)
-        np.maximum.at(largest, view.logs.columns["topic"], view.logs[metric.column])
-        order = topics.order[largest[topics.order] >= 0]
-        return _topic_family(metric, topics, order, Samples(values=largest))
-    if metric.total == Total.SHOWN:
-        known = _present_in(metric, view.logs)
-        sums = sum_by(view.logs["topic"][known], view.logs[metric.column][known], len(topics.labels))
-        there = np.isin(topics.order, view.logs["topic"][known])
-        return _topic_family(metric, topics, topics.order[there], Samples(values=sums))
-    values = topics.sums[_LED.get(metric.column, metric.column) if metric.total == Total.LED else metric.column]
-    order = topics.order[topics.sums["judges_expiry"][topics.order] > 0] if metric in _EXPIRED else topics.order
-    return _topic_family(metric, topics, order, Samples(values=values.sum(axis=0) if values.ndim == 2 else values))
+def _wanted(export: Export, families: Iterable[Family]) -> tuple[Family, ...]:
+    return _present(family for family in families if export.has_metric(family.metric))
 
 
-def _topic_family(metric: Metric, topics: Topics, order: Longs, *samples: Samples) -> Family:
-    return Family(
-        metric=metric,
-        labels=topics.labels.take(pa.array(order)),
-        samples=tuple(replace(each, values=each.values[order]) for each in samples),
-    )
+def _present(families: Iterable[Family]) -> tuple[Family, ...]:
+    return tuple(family for family in families if family.series)
+
+
+def of_partitions(logs: Logs) -> Iterator[Family]:
+    """The families that have one or more series per partition."""
+    yield _ones(retention_metrics.RETENTION_BLOCKED, logs, np.flatnonzero(logs["retention_blocked"] >= 0), _reasons(logs))
+    yield _uncleanable(logs)
+    known = [item for item, limits in enumerate(logs.limits) if limits is not None]
+    yield _ones(retention_metrics.PARTITION_INFO, logs, np.array(known, np.int64), list(_infos(logs, known)))
+
+
+def _ones(metric: Metric, logs: Logs, items: Longs, more: list[str]) -> Family:
+    ones = np.ones(len(items), np.int64)
+    return Family(metric=metric, labels=_with(logs.labels, items, more), samples=(Samples(values=ones),))
+
+
+def _with(of_logs: pa.LargeStringArray, items: Longs, more: list[str]) -> pa.LargeStringArray:
+    return pc.binary_join_element_wise(of_logs.take(pa.array(items)), pa.array(more, TEXT), text(","))
+
+
+def _reasons(logs: Logs) -> list[str]:
+    spelled = [labels(reason=reason) for reason in BLOCKED]
+    return [spelled[code] for code in logs["retention_blocked"][logs["retention_blocked"] >= 0].tolist()]
+
+
+def _uncleanable(logs: Logs) -> Family:
+    first = logs[f"uncleanable_{UNCLEANABLE[0]}_bytes"]
+    kept = np.flatnonzero(first >= 0)
+    samples = (Samples(label=labels(reason=reason), values=logs[f"uncleanable_{reason}_bytes"][kept]) for reason in UNCLEANABLE)
+    return Family(metric=retention_metrics.UNCLEANABLE, labels=logs.labels.take(pa.array(kept)), samples=tuple(samples))
+
+
+def _infos(logs: Logs, items: Sequence[int]) -> Iterator[str]:
+    spelled: dict[tuple[str, int], str] = {}  # the logs of a topic share their limits
+    for item in items:
+        limits, topic_id = logs.limits[item], logs.topic_ids[item]
+        assert limits is not None
+        key = topic_id, id(limits)
+        if key not in spelled:
+            spelled[key] = labels(topic_id=topic_id, cleanup_policy=limits.cleanup_policy, limit_source=limits.source)
+        yield spelled[key]
+
+
+def records_of_partitions(view: View) -> Family:
+    """The family of records on disk: a series for each partition and kind, where they are counted."""
+    counts = view.records[:, view.logs.columns["slot"]]
+    known = counts[0] >= 0
+    return Family(metric=replica_metrics.RECORDS, labels=view.logs.labels.filter(pa.array(known)), samples=_kinds_of(counts[:, known]))
+
+
+def _kinds_of(counts: Longs) -> tuple[Samples, ...]:
+    return tuple(Samples(label=labels(kind=kind), values=values) for kind, values in zip(RECORD_KINDS, counts, strict=True))
+
+
+def of_followers(followers: Followers) -> Family:
+    """The family of replicas that are behind."""
+    return Family(metric=replica_metrics.REPLICA_LAG, labels=followers.labels, samples=(Samples(values=followers.lag),))
 
 
 def _codecs(topics: Topics) -> Family:
@@ -260,9 +271,12 @@ def _codecs(topics: Topics) -> Family:
     return _topic_family(CODEC_BYTES, topics, topics.order, *samples)
 
 
-def _skews(skews: TopicSkews) -> Iterator[Family]:
-    for metric, values in ((SIZE_SKEW, skews.size), (RECORDS_SKEW, skews.records)):
-        yield family_of(metric, [(labels(topic=skews.names[item]), int(values[item])) for item in np.flatnonzero(values >= 0).tolist()])
+def _topic_family(metric: Metric, topics: Topics, order: Longs, *samples: Samples) -> Family:
+    return Family(
+        metric=metric,
+        labels=topics.labels.take(pa.array(order)),
+        samples=tuple(replace(each, values=each.values[order]) for each in samples),
+    )
 
 
 def _histograms(topics: Topics) -> tuple[Family, ...]:
@@ -297,40 +311,16 @@ def _histogram(buckets: Longs, bounds: tuple[float, ...], total: Longs, *, in_se
     return *samples, total_of, Samples(suffix="_count", values=upto[-1])
 
 
-# --- families with other labels than those of a partition: records by kind, reasons, infos, late transactions, coordinators, log dirs.
-
-
-def of_partitions(logs: Logs) -> Iterator[Family]:
-    """The families that have one or more series per partition."""
-    yield _ones(retention_metrics.RETENTION_BLOCKED, logs, np.flatnonzero(logs["retention_blocked"] >= 0), _reasons(logs))
-    yield _uncleanable(logs)
-    known = [item for item, limits in enumerate(logs.limits) if limits is not None]
-    yield _ones(retention_metrics.PARTITION_INFO, logs, np.array(known, np.int64), list(_infos(logs, known)))
-
-
-def records_of_partitions(view: View) -> Family:
-    """The family of records on disk: a series for each partition and kind, where they are counted."""
-    counts = view.records[:, view.logs.columns["slot"]]
-    known = counts[0] >= 0
-    return Family(metric=replica_metrics.RECORDS, labels=view.logs.labels.filter(pa.array(known)), samples=_kinds_of(counts[:, known]))
-
-
-def records_of_topics(view: View) -> Family:
-    """Their sums by topic on a broker."""
-    topics, logs = view.topics, view.logs.columns
-    counts = view.records[:, logs["slot"]]
-    known = counts[0] >= 0
-    sums = sum_by(logs["topic"][known], counts[:, known], len(topics.labels))
-    order = topics.order[np.isin(topics.order, logs["topic"][known])]
-    return Family(metric=replica_metrics.RECORDS, labels=topics.labels.take(pa.array(order)), samples=_kinds_of(sums[:, order]))
-
-
-def _kinds_of(counts: Longs) -> tuple[Samples, ...]:
-    return tuple(Samples(label=labels(kind=kind), values=values) for kind, values in zip(RECORD_KINDS, counts, strict=True))
+def _skews(skews: TopicSkews) -> Iterator[Family]:
+    for metric, values in ((SIZE_SKEW, skews.size), (RECORDS_SKEW, skews.records)):
+        yield family_of(metric, [(labels(topic=skews.names[item]), int(values[item])) for item in np.flatnonzero(values >= 0).tolist()])
 
 
 def of_late(logs: Logs) -> Iterator[Family]:
-    """The families of late transactions."""
+    """The families of late transactions.
+
+    Families with other labels than those of a partition: records by kind, reasons, infos, late transactions, coordinators, log dirs.
+    """
     owners = np.array([each.log for each in logs.late], np.int64)
     start = [labels(producer_id=str(each.producer_id), first_offset=str(each.first_offset)) for each in logs.late]
     starts = np.array([each.start_ms for each in logs.late], np.int64)
@@ -341,6 +331,22 @@ def of_late(logs: Logs) -> Iterator[Family]:
     yield Family(metric=transaction_metrics.LATE_TIMEOUT, labels=timed, samples=(Samples(values=times),))
     yield _ones(transaction_metrics.LATE_INFO, logs, owners, [f"{some},{_info(each)}" for some, each in zip(start, logs.late, strict=True)])
     yield _plain(transaction_metrics.LATE_OMITTED, logs.late_omitted)
+
+
+def _info(late: Late) -> str:
+    return labels(
+        producer_epoch=str(late.producer_epoch),
+        transactional_id=late.transactional_id,
+        coordinator_state=late.coordinator_state,
+        verdict=late.verdict,
+        stuck="true" if late.stuck else "",
+        groups=", ".join(late.groups),
+    )
+
+
+def _plain(metric: Metric, value: int) -> Family:
+    """A family of one series without labels."""
+    return family_of(metric, [("", value)])
 
 
 def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
@@ -389,54 +395,48 @@ def of_log_dirs(observed: Observed) -> Iterator[Family]:
     yield family_of(broker_metrics.LOG_DIR_TOPIC_SIZE, rows)
 
 
-def of_followers(followers: Followers) -> Family:
-    """The family of replicas that are behind."""
-    return Family(metric=replica_metrics.REPLICA_LAG, labels=followers.labels, samples=(Samples(values=followers.lag),))
+def _series(families: Iterable[Family]) -> int:
+    return sum(family.series for family in families)
 
 
-def _reasons(logs: Logs) -> list[str]:
-    spelled = [labels(reason=reason) for reason in BLOCKED]
-    return [spelled[code] for code in logs["retention_blocked"][logs["retention_blocked"] >= 0].tolist()]
+def _largest_topic(view: View) -> str:
+    """The labels of the topic with most partitions, "" where there is none."""
+    if not len(view.logs.columns):
+        return ""
+    return str(view.topics.labels[int(np.bincount(view.logs.columns["topic"]).argmax())])
 
 
-def _uncleanable(logs: Logs) -> Family:
-    first = logs[f"uncleanable_{UNCLEANABLE[0]}_bytes"]
-    kept = np.flatnonzero(first >= 0)
-    samples = (Samples(label=labels(reason=reason), values=logs[f"uncleanable_{reason}_bytes"][kept]) for reason in UNCLEANABLE)
-    return Family(metric=retention_metrics.UNCLEANABLE, labels=logs.labels.take(pa.array(kept)), samples=tuple(samples))
+def _total_family(metric: Metric, view: View) -> Family:
+    """The metric with one series per topic on a broker: the same name, without the label ``partition``."""
+    topics = view.topics
+    if metric.total == Total.LARGEST:
+        largest = np.full(len(topics.labels), -1, np.int64)
+        np.maximum.at(largest, view.logs.columns["topic"], view.logs[metric.column])
+        order = topics.order[largest[topics.order] >= 0]
+        return _topic_family(metric, topics, order, Samples(values=largest))
+    if metric.total == Total.SHOWN:
+        known = _present_in(metric, view.logs)
+        sums = sum_by(view.logs["topic"][known], view.logs[metric.column][known], len(topics.labels))
+        there = np.isin(topics.order, view.logs["topic"][known])
+        return _topic_family(metric, topics, topics.order[there], Samples(values=sums))
+    values = topics.sums[_LED.get(metric.column, metric.column) if metric.total == Total.LED else metric.column]
+    order = topics.order[topics.sums["judges_expiry"][topics.order] > 0] if metric in _EXPIRED else topics.order
+    return _topic_family(metric, topics, order, Samples(values=values.sum(axis=0) if values.ndim == 2 else values))
 
 
-def _infos(logs: Logs, items: Sequence[int]) -> Iterator[str]:
-    spelled: dict[tuple[str, int], str] = {}  # the logs of a topic share their limits
-    for item in items:
-        limits, topic_id = logs.limits[item], logs.topic_ids[item]
-        assert limits is not None
-        key = topic_id, id(limits)
-        if key not in spelled:
-            spelled[key] = labels(topic_id=topic_id, cleanup_policy=limits.cleanup_policy, limit_source=limits.source)
-        yield spelled[key]
+def records_of_topics(view: View) -> Family:
+    """Their sums by topic on a broker."""
+    topics, logs = view.topics, view.logs.columns
+    counts = view.records[:, logs["slot"]]
+    known = counts[0] >= 0
+    sums = sum_by(logs["topic"][known], counts[:, known], len(topics.labels))
+    order = topics.order[np.isin(topics.order, logs["topic"][known])]
+    return Family(metric=replica_metrics.RECORDS, labels=topics.labels.take(pa.array(order)), samples=_kinds_of(sums[:, order]))
 
 
-def _info(late: Late) -> str:
-    return labels(
-        producer_epoch=str(late.producer_epoch),
-        transactional_id=late.transactional_id,
-        coordinator_state=late.coordinator_state,
-        verdict=late.verdict,
-        stuck="true" if late.stuck else "",
-        groups=", ".join(late.groups),
-    )
-
-
-def _ones(metric: Metric, logs: Logs, items: Longs, more: list[str]) -> Family:
-    ones = np.ones(len(items), np.int64)
-    return Family(metric=metric, labels=_with(logs.labels, items, more), samples=(Samples(values=ones),))
-
-
-def _with(of_logs: pa.LargeStringArray, items: Longs, more: list[str]) -> pa.LargeStringArray:
-    return pc.binary_join_element_wise(of_logs.take(pa.array(items)), pa.array(more, TEXT), text(","))
-
-
-def _plain(metric: Metric, value: int) -> Family:
-    """A family of one series without labels."""
-    return family_of(metric, [("", value)])
+def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:
+    """Leave out whole families, because half a family misleads: first the one with the most series (a histogram, if there is one)."""
+    kept = list(families)
+    while kept and _series(kept) > limit:
+        kept.remove(max(kept, key=lambda family: family.series))
+    return tuple(kept)

@@ -16,6 +16,13 @@ _GOES_ON = "  "
 """Before the lines that go on with a command."""
 
 
+def filled(text: str, width: int, *, right: bool = False) -> str:
+    """Exactly ``width`` columns, cut or filled with spaces."""
+    text = cut(text, width)
+    space = " " * (width - cell_len(text))
+    return space + text if right else text + space
+
+
 def cut(text: str, width: int) -> str:
     """At most ``width`` columns of a text; an ellipsis shows that its end is cut off."""
     if cell_len(text) <= width:
@@ -31,13 +38,6 @@ def cut_inside(text: str, width: int) -> str:
     while cell_len(end) > width // 3:
         end = end[1:]
     return set_cell_size(text, width - 1 - cell_len(end)) + MORE + end
-
-
-def filled(text: str, width: int, *, right: bool = False) -> str:
-    """Exactly ``width`` columns, cut or filled with spaces."""
-    text = cut(text, width)
-    space = " " * (width - cell_len(text))
-    return space + text if right else text + space
 
 
 def wrapped(text: str, width: int, *, whole: bool = False) -> list[str]:

@@ -1,5 +1,7 @@
 """One thing in detail, the same on every face: its facts, by the columns of its list, what is wrong, and the tables of its parts."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -13,6 +15,37 @@ from streaming.pages.listings.listing import Cell, Listing, Times, count, number
 
 _MOST_CLIENTS = 5
 
+_LONG_NAMES = {"Open": "Open transactions", "Hanging": "Hanging transactions", "Why": "Why it is kept"}
+"""What a heading is called where it stands alone, beside its value."""
+
+REPLICAS = Listing(
+    name="replicas",
+    noun="replica",
+    row=ReplicaRow,
+    cells={"broker": lambda row, _: Cell(text=str(row.broker), note="shown here" if row.shown else "")},
+)
+READERS = Listing(
+    name="readers",
+    noun="consumer group",
+    row=TopicReader,
+    cells={
+        "group": lambda row, _: Cell(text=format_name(row.group, 255), group=row.group),
+        "verdict": lambda row, times: verdict_cell(row.verdict, row.since_ms, times),
+    },
+)
+
+
+def partition_facts(detail: PartitionDetail, times: Times) -> Iterator[Fact]:
+    """Those of a partition but what retention does with it."""
+    row = detail.row
+    yield from listed_facts(PARTITIONS, row, times, without=("topic", "kind", "rates", "next_deletion_ms", "oldest_record_ms", "segments"))
+    yield Fact(name="Log start", cell=Cell(text=number(row.log_start_offset)))
+    yield Fact(name="Last stable", cell=Cell(text=number(row.last_stable_offset)))
+    yield Fact(name="High watermark", cell=Cell(text=number(row.high_watermark)))
+    yield Fact(name="Records on disk", cell=Cell(text=count(row.records_data), note=detail.records_why))
+    yield Fact(name="of these aborted", cell=Cell(text=count(row.records_aborted)))
+    yield Fact(name="Control records", cell=Cell(text=count(row.records_control)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
@@ -23,10 +56,6 @@ class Fact:
     tone: str = ""
     is_name: bool = False
     long: bool = False
-
-
-_LONG_NAMES = {"Open": "Open transactions", "Hanging": "Hanging transactions", "Why": "Why it is kept"}
-"""What a heading is called where it stands alone, beside its value."""
 
 
 def listed_facts(listing: Listing, row: PublicMessage, times: Times, *, without: Collection[str]) -> Iterator[Fact]:
@@ -56,18 +85,6 @@ def group_findings(detail: GroupDetail) -> list[GroupFinding]:
     return [each for each in detail.findings if is_finding(each) or each.verdict in NOT_KNOWN]
 
 
-def partition_facts(detail: PartitionDetail, times: Times) -> Iterator[Fact]:
-    """Those of a partition but what retention does with it."""
-    row = detail.row
-    yield from listed_facts(PARTITIONS, row, times, without=("topic", "kind", "rates", "next_deletion_ms", "oldest_record_ms", "segments"))
-    yield Fact(name="Log start", cell=Cell(text=number(row.log_start_offset)))
-    yield Fact(name="Last stable", cell=Cell(text=number(row.last_stable_offset)))
-    yield Fact(name="High watermark", cell=Cell(text=number(row.high_watermark)))
-    yield Fact(name="Records on disk", cell=Cell(text=count(row.records_data), note=detail.records_why))
-    yield Fact(name="of these aborted", cell=Cell(text=count(row.records_aborted)))
-    yield Fact(name="Control records", cell=Cell(text=count(row.records_control)))
-
-
 def retention_facts(detail: PartitionDetail, times: Times) -> Iterator[Fact]:
     """What is kept of a partition and why."""
     if detail.retention is not None:
@@ -80,10 +97,6 @@ def transaction_facts(row: TransactionRow, times: Times) -> Iterator[Fact]:
     return listed_facts(TRANSACTIONS, row, times, without=("topic", "producer_id", "verdict", "broker", "command"))
 
 
-def _state(segment: SegmentRow, _: Times) -> Cell:
-    return Cell(text="active" if segment.active else "beyond the limit" if segment.deletable else "closed")
-
-
 def segments_of(row: PartitionRow) -> Listing:
     """The list of a partition's segments, oldest first."""
 
@@ -93,18 +106,5 @@ def segments_of(row: PartitionRow) -> Listing:
     return Listing(name="segments", noun="segment", row=SegmentRow, cells={"active": _state, "deletion_ms": deletion})
 
 
-REPLICAS = Listing(
-    name="replicas",
-    noun="replica",
-    row=ReplicaRow,
-    cells={"broker": lambda row, _: Cell(text=str(row.broker), note="shown here" if row.shown else "")},
-)
-READERS = Listing(
-    name="readers",
-    noun="consumer group",
-    row=TopicReader,
-    cells={
-        "group": lambda row, _: Cell(text=format_name(row.group, 255), group=row.group),
-        "verdict": lambda row, times: verdict_cell(row.verdict, row.since_ms, times),
-    },
-)
+def _state(segment: SegmentRow, _: Times) -> Cell:
+    return Cell(text="active" if segment.active else "beyond the limit" if segment.deletable else "closed")

@@ -4,6 +4,8 @@ What a field is, its unit and its column are declared in the class of the row (`
 cells are written that the value alone does not say.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -13,11 +15,9 @@ from streaming.broker.protocol.json_message import WIDE, Heading, PublicMessage,
 from streaming.broker.protocol.status_json import Problem
 from streaming.common.units import NONE, format_age, format_duration, format_list, format_name, format_size, format_time, plain
 
-# --- what a list has to say in one place of its table, the same on every face: a text, and what a face with more means can make of it.
-
-
 BLOCKS = "▁▂▃▄▅▆▇█"
 CURVE_WIDTH = 12
+
 MOST_NAMES = 3
 """So many names of a list of names are in its cell."""
 
@@ -66,97 +66,9 @@ class Cell:
     command: str = ""
 
 
-def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
-    """A value as its unit is written; an absent value is a dash."""
-    if unit is Unit.MOMENT:
-        return Cell(text=times.of(value), at_ms=value)
-    if unit is Unit.CURVE:
-        blocks = curve(value, CURVE_WIDTH)
-        return Cell(text=blocks if blocks.strip() else NONE, curve=tuple(value))
-    if unit is Unit.NAMES:
-        return Cell(text=format_list([format_name(each) for each in value], MOST_NAMES) or NONE)
-    if unit is Unit.FLAG:
-        return Cell(text="yes" if value else NONE)
-    if unit is Unit.WORD:
-        return Cell(text=words(value))
-    if unit in (Unit.NAME, Unit.SENTENCE):
-        return Cell(text=(format_name(value, 300) if unit is Unit.NAME else value) if value else NONE)
-    return Cell(text=NONE if value < 0 else _NUMBER_TEXTS[unit](value))
-
-
-def partition_cell(topic: str, partition: int) -> Cell:
-    """A partition."""
-    return Cell(text=place(topic, partition), partition=(topic, partition))
-
-
-def of_partition(row: Any, _: Times) -> Cell:
-    """The partition that a row is about."""
-    return partition_cell(row.topic, row.partition)
-
-
-def topic_cell(topic: str) -> Cell:
-    """A topic."""
-    return Cell(text=format_name(topic, 249), topic=topic)
-
-
 def place(topic: str, partition: int) -> str:
     """A partition by its name; a topic's name that is no plain word is escaped."""
     return f"{format_name(topic, 249)}-{partition}"
-
-
-def unsure(cell: Cell, *, assumed: bool) -> Cell:
-    """What depends on limits: with a question mark if they are assumed."""
-    return Cell(text=f"{cell.text}?", at_ms=cell.at_ms) if assumed and cell.text != NONE else cell
-
-
-def after_start(broker: int) -> str:
-    """Instead of the time of what a broker without a process does once it is started."""
-    return f"after broker {broker} starts"
-
-
-def words(value: str) -> str:
-    """A word of a message for people: JSON has it as one, such as ``will_lose``."""
-    return value.replace("_", " ") or NONE
-
-
-def count(value: float) -> str:
-    """A whole number; below zero it is not known."""
-    return NONE if value < 0 else f"{round(value):,}"
-
-
-def at_least(value: int, *, more: bool) -> str:
-    """A whole number; with a plus sign if there may be more."""
-    return f"{count(value)}+" if more and value >= 0 else count(value)
-
-
-def number(value: int) -> str:
-    """An id or an offset, to be copied."""
-    return NONE if value < 0 else str(value)
-
-
-def rate(value: float) -> str:
-    """Things a second."""
-    return NONE if value < 0 else f"{value:,.1f}" if 0 < value < 10 else f"{value:,.0f}"
-
-
-def ratio(value: float) -> str:
-    """Three digits: a fourth behind a point is read as thousands by half of the world."""
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:,.1f}" if abs(value) < 100 else f"{value:,.0f}"
-
-
-def size(value: float) -> str:
-    """Bytes."""
-    return NONE if value < 0 else format_size(round(value))
-
-
-def length(milliseconds: int) -> str:
-    """How long something takes or took."""
-    return NONE if milliseconds < 0 else format_duration(milliseconds / 1000)
-
-
-def word(text: str) -> str:
-    """A name, or nothing."""
-    return format_name(text) if text else NONE
 
 
 def curve(values: Sequence[float], width: int) -> str:
@@ -169,32 +81,7 @@ def curve(values: Sequence[float], width: int) -> str:
     return "".join(" " if max(part) < 0 else BLOCKS[int(max(part) / top * (len(BLOCKS) - 1)) if top > 0 else 0] for part in parts)
 
 
-_NUMBER_TEXTS = {
-    Unit.ID: number,
-    Unit.COUNT: count,
-    Unit.RATIO: ratio,
-    Unit.BYTES: size,
-    Unit.BYTES_RATE: size,
-    Unit.RATE: rate,
-    Unit.DURATION: length,
-}
-
-
 MakeCell = Callable[[Any, Times], Cell]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field(Heading):
-    """A field of a row. ``cell``: makes its cell from the row, if the value alone does not say it."""
-
-    name: str
-    unit: Unit
-    cell: MakeCell | None = None
-
-    def cell_in(self, row: PublicMessage, times: Times) -> Cell:
-        """The cell of a row, without control characters but in a command."""
-        cell = cell_of(self.unit, getattr(row, self.name), times) if self.cell is None else self.cell(row, times)
-        return cell if cell.text.isprintable() and cell.note.isprintable() else replace(cell, text=plain(cell.text), note=plain(cell.note))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what follows from the fields is found once
@@ -269,10 +156,126 @@ class Listing:
         return next(each.sort for each in self.fields if each.name == sort)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field(Heading):
+    """A field of a row. ``cell``: makes its cell from the row, if the value alone does not say it.
+
+    What a list has to say in one place of its table, the same on every face: a text, and what a face with more means can make of it.
+    """
+
+    name: str
+    unit: Unit
+    cell: MakeCell | None = None
+
+    def cell_in(self, row: PublicMessage, times: Times) -> Cell:
+        """The cell of a row, without control characters but in a command."""
+        cell = cell_of(self.unit, getattr(row, self.name), times) if self.cell is None else self.cell(row, times)
+        return cell if cell.text.isprintable() and cell.note.isprintable() else replace(cell, text=plain(cell.text), note=plain(cell.note))
+
+
+def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
+    """A value as its unit is written; an absent value is a dash."""
+    if unit is Unit.MOMENT:
+        return Cell(text=times.of(value), at_ms=value)
+    if unit is Unit.CURVE:
+        blocks = curve(value, CURVE_WIDTH)
+        return Cell(text=blocks if blocks.strip() else NONE, curve=tuple(value))
+    if unit is Unit.NAMES:
+        return Cell(text=format_list([format_name(each) for each in value], MOST_NAMES) or NONE)
+    if unit is Unit.FLAG:
+        return Cell(text="yes" if value else NONE)
+    if unit is Unit.WORD:
+        return Cell(text=words(value))
+    if unit in (Unit.NAME, Unit.SENTENCE):
+        return Cell(text=(format_name(value, 300) if unit is Unit.NAME else value) if value else NONE)
+    return Cell(text=NONE if value < 0 else _NUMBER_TEXTS[unit](value))
+
+
+def words(value: str) -> str:
+    """A word of a message for people: JSON has it as one, such as ``will_lose``."""
+    return value.replace("_", " ") or NONE
+
+
+def count(value: float) -> str:
+    """A whole number; below zero it is not known."""
+    return NONE if value < 0 else f"{round(value):,}"
+
+
+def number(value: int) -> str:
+    """An id or an offset, to be copied."""
+    return NONE if value < 0 else str(value)
+
+
+def rate(value: float) -> str:
+    """Things a second."""
+    return NONE if value < 0 else f"{value:,.1f}" if 0 < value < 10 else f"{value:,.0f}"
+
+
+def ratio(value: float) -> str:
+    """Three digits: a fourth behind a point is read as thousands by half of the world."""
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:,.1f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def size(value: float) -> str:
+    """Bytes."""
+    return NONE if value < 0 else format_size(round(value))
+
+
+def length(milliseconds: int) -> str:
+    """How long something takes or took."""
+    return NONE if milliseconds < 0 else format_duration(milliseconds / 1000)
+
+
+_NUMBER_TEXTS = {
+    Unit.ID: number,
+    Unit.COUNT: count,
+    Unit.RATIO: ratio,
+    Unit.BYTES: size,
+    Unit.BYTES_RATE: size,
+    Unit.RATE: rate,
+    Unit.DURATION: length,
+}
+
+
+def of_partition(row: Any, _: Times) -> Cell:
+    """The partition that a row is about."""
+    return partition_cell(row.topic, row.partition)
+
+
+def partition_cell(topic: str, partition: int) -> Cell:
+    """A partition."""
+    return Cell(text=place(topic, partition), partition=(topic, partition))
+
+
+def topic_cell(topic: str) -> Cell:
+    """A topic."""
+    return Cell(text=format_name(topic, 249), topic=topic)
+
+
+def unsure(cell: Cell, *, assumed: bool) -> Cell:
+    """What depends on limits: with a question mark if they are assumed."""
+    return Cell(text=f"{cell.text}?", at_ms=cell.at_ms) if assumed and cell.text != NONE else cell
+
+
+def after_start(broker: int) -> str:
+    """Instead of the time of what a broker without a process does once it is started."""
+    return f"after broker {broker} starts"
+
+
+def at_least(value: int, *, more: bool) -> str:
+    """A whole number; with a plus sign if there may be more."""
+    return f"{count(value)}+" if more and value >= 0 else count(value)
+
+
 def severity_of(row: PublicMessage) -> str:
     """How severe a row looks on every face: as it was judged. "" for what needs no look."""
     severity: str = row.gravity if isinstance(row, Problem) else getattr(row, "severity", "")
     return severity
+
+
+def judged_cell(row: Any, times: Times) -> Cell:
+    """The same of a row with the last fields of those that are judged."""
+    return verdict_cell(row.kind, row.since_ms, times)
 
 
 def verdict_cell(word: str, since_ms: int, times: Times) -> Cell:
@@ -280,6 +283,6 @@ def verdict_cell(word: str, since_ms: int, times: Times) -> Cell:
     return Cell(text=words(word)) if since_ms < 0 else Cell(text=words(word), note=times.of(since_ms), at_ms=since_ms)
 
 
-def judged_cell(row: Any, times: Times) -> Cell:
-    """The same of a row with the last fields of those that are judged."""
-    return verdict_cell(row.kind, row.since_ms, times)
+def word(text: str) -> str:
+    """A name, or nothing."""
+    return format_name(text) if text else NONE

@@ -15,6 +15,27 @@ GAP = 2
 _KEPT, _LEAST = 2, 8
 """So many columns at the left are rather cut down to this than left out."""
 
+_ENDS_WITH_NUMBER = "topic"
+"""The field whose cell ends with the number of a partition: what is cut off is in its middle."""
+
+
+def text_table(listing: Listing, rows: Sequence[PublicMessage], times: Times, width: int | None = None) -> list[str]:
+    """The headings, and the rows below each other, with the columns of such faces.
+
+    Args:
+        width: columns of the terminal. Then the table has the most important columns that fit, and below it what is left out. None for all.
+    """
+    every = [(each, [each.cell_in(row, times).text for row in rows]) for each in listing.text_columns]
+    shown = [(each, texts) for each, texts in every if not each.rare or any(text != NONE for text in texts)]
+    columns = [each for each, _ in shown]
+    heads, cells = [each.heading for each in columns], list(zip(*(texts for _, texts in shown), strict=True))
+    if width is None:
+        return list(format_table([heads, *cells], [each.heading for each in columns if each.unit.is_number]))
+    natural = [max(cell_len(head), *map(cell_len, texts), 0) for head, (_, texts) in zip(heads, shown, strict=True)]
+    widths = fitted(natural, [each.least for each in columns], width)
+    is_cut = any(most > given for most, given in zip(natural, widths, strict=False))
+    return [*(joined(columns, widths, texts) for texts in (heads, *cells)), *left_out(columns[len(widths) :], width, is_cut=is_cut)]
+
 
 def fitted(natural: Sequence[int], least: Sequence[int], width: int) -> list[int]:
     """The widths of the columns that are shown; the rest is left out.
@@ -41,28 +62,6 @@ def fitted(natural: Sequence[int], least: Sequence[int], width: int) -> list[int
         widths[index] += more
         used += more
     return widths
-
-
-_ENDS_WITH_NUMBER = "topic"
-"""The field whose cell ends with the number of a partition: what is cut off is in its middle."""
-
-
-def text_table(listing: Listing, rows: Sequence[PublicMessage], times: Times, width: int | None = None) -> list[str]:
-    """The headings, and the rows below each other, with the columns of such faces.
-
-    Args:
-        width: columns of the terminal. Then the table has the most important columns that fit, and below it what is left out. None for all.
-    """
-    every = [(each, [each.cell_in(row, times).text for row in rows]) for each in listing.text_columns]
-    shown = [(each, texts) for each, texts in every if not each.rare or any(text != NONE for text in texts)]
-    columns = [each for each, _ in shown]
-    heads, cells = [each.heading for each in columns], list(zip(*(texts for _, texts in shown), strict=True))
-    if width is None:
-        return list(format_table([heads, *cells], [each.heading for each in columns if each.unit.is_number]))
-    natural = [max(cell_len(head), *map(cell_len, texts), 0) for head, (_, texts) in zip(heads, shown, strict=True)]
-    widths = fitted(natural, [each.least for each in columns], width)
-    is_cut = any(most > given for most, given in zip(natural, widths, strict=False))
-    return [*(joined(columns, widths, texts) for texts in (heads, *cells)), *left_out(columns[len(widths) :], width, is_cut=is_cut)]
 
 
 def joined(columns: Sequence[Field], widths: Sequence[int], texts: Sequence[str]) -> str:

@@ -32,56 +32,13 @@ from streaming.pages.site.judged_looks import JobHistory, JudgedLooks, Looks
 from streaming.pages.site.page_site import PageSite
 from streaming.pages.site.state_routes import API, RESTART_HOOK, StateAnswers, listen, restart_answer, root_url
 
+log = logging.getLogger(__name__)
+
 _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # not to listen on: what stands for all addresses of the host
 _REACHABLE = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 
-
-def page_address(host: str, port: int, *, encrypted: bool) -> str:
-    """The address of a page that is served there; "" if it is none that others could use, as one of a single link is.
-
-    The name of the host is as the system has it: to ask a resolver for a longer one could take a minute.
-    """
-    name = socket.gethostname() if host in _EVERY_ADDRESS else host
-    return f"{'https' if encrypted else 'http'}://{Address(name, port)}" if _REACHABLE.fullmatch(name) else ""
-
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-
-
-class Shared(Generic[K, V]):
-    """Results by key, for as long as they are being computed; none is kept."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()  # protects what follows
-        self._under_way: dict[K, Future[V]] = {}
-
-    def get(self, key: K, work: Callable[[], V]) -> V:
-        """What ``work`` returns or raises. If another thread is doing the work for the same key, its result or error."""
-        with self._lock:
-            theirs = self._under_way.get(key)
-            if theirs is None:
-                ours = self._under_way[key] = Future()
-        if theirs is not None:
-            return theirs.result()
-        try:
-            result = self._done(key, work)
-        except BaseException as error:
-            ours.set_exception(error)
-            raise
-        ours.set_result(result)
-        return result
-
-    def _done(self, key: K, work: Callable[[], V]) -> V:
-        try:
-            return work()
-        finally:
-            # Before any thread has the result: a thread that asks later must not get an older result.
-            with self._lock:
-                del self._under_way[key]
-
-
-log = logging.getLogger(__name__)
 
 _REMEMBER_SECONDS = 10.0
 
@@ -236,6 +193,47 @@ class Exporter:
             page = render_packed(self._kept, *of) if packed else render(*of)
             self._costs.took(self._monotonic() - began)
             return page
+
+
+class Shared(Generic[K, V]):
+    """Results by key, for as long as they are being computed; none is kept."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # protects what follows
+        self._under_way: dict[K, Future[V]] = {}
+
+    def get(self, key: K, work: Callable[[], V]) -> V:
+        """What ``work`` returns or raises. If another thread is doing the work for the same key, its result or error."""
+        with self._lock:
+            theirs = self._under_way.get(key)
+            if theirs is None:
+                ours = self._under_way[key] = Future()
+        if theirs is not None:
+            return theirs.result()
+        try:
+            result = self._done(key, work)
+        except BaseException as error:
+            ours.set_exception(error)
+            raise
+        ours.set_result(result)
+        return result
+
+    def _done(self, key: K, work: Callable[[], V]) -> V:
+        try:
+            return work()
+        finally:
+            # Before any thread has the result: a thread that asks later must not get an older result.
+            with self._lock:
+                del self._under_way[key]
+
+
+def page_address(host: str, port: int, *, encrypted: bool) -> str:
+    """The address of a page that is served there; "" if it is none that others could use, as one of a single link is.
+
+    The name of the host is as the system has it: to ask a resolver for a longer one could take a minute.
+    """
+    name = socket.gethostname() if host in _EVERY_ADDRESS else host
+    return f"{'https' if encrypted else 'http'}://{Address(name, port)}" if _REACHABLE.fullmatch(name) else ""
 
 
 def _state(good: bool, word: str, otherwise: str) -> Response:

@@ -1,5 +1,7 @@
 """The first view: the verdict, what is wrong with the most severe first, and up to when that is whole, by agent."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from streaming.broker.protocol.status_json import SEVERITIES, AgentState, EventPage, ProblemPage, Status
@@ -23,26 +25,6 @@ from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_probl
 
 MOST_PROBLEMS = 40
 """So many incidents are on one page, which is small with all of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HomeView(PageView):
-    """The first view."""
-
-    problems: tuple[ShownKind, ...]
-    severities: tuple[FormChoice, ...]
-    filter: Filter | None
-    paging: Paging
-    changes: PageTable
-    more_changes: int
-    agents: PageTable
-    more_agents: str
-    filtered: bool
-
-    @property
-    def verdict(self) -> tuple[str, str, str]:
-        """The first sentence of the verdict, what is between, and what follows, which is written smaller."""
-        return self.status.verdict.partition(". ")
 
 
 def home(status: Status, page: ProblemPage, events: EventPage, query: Query) -> HomeView:
@@ -80,6 +62,26 @@ def home(status: Status, page: ProblemPage, events: EventPage, query: Query) -> 
         more_agents=f"{format_count(status.omitted_agents, 'more agent')} not listed." if status.omitted_agents else "",
         filtered=bool(query.filter or query.severity),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeView(PageView):
+    """The first view."""
+
+    problems: tuple[ShownKind, ...]
+    severities: tuple[FormChoice, ...]
+    filter: Filter | None
+    paging: Paging
+    changes: PageTable
+    more_changes: int
+    agents: PageTable
+    more_agents: str
+    filtered: bool
+
+    @property
+    def verdict(self) -> tuple[str, str, str]:
+        """The first sentence of the verdict, what is between, and what follows, which is written smaller."""
+        return self.status.verdict.partition(". ")
 
 
 def _unchanged(events: EventPage) -> str:

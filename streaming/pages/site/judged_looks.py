@@ -1,5 +1,7 @@
 """Looks of a job at its own state: one at a time, judged together; and the file that keeps what was seen over a restart."""
 
+from __future__ import annotations
+
 import logging
 import zlib
 from collections.abc import Callable
@@ -26,63 +28,18 @@ from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDe
 from streaming.pages.api.look import Look
 from streaming.rules.transaction_verdicts import AbortingClients
 
+log = logging.getLogger(__name__)
+
 KEEP_SECONDS = 60.0
 """The last look is kept for so long after a request has wanted one: it takes as much memory as the table."""
 
+_NO_GROUPS = ("Nothing is known of consumer groups yet",)
 
-class Looks:
-    """Makes looks at the table. Every one feeds the history. ``clock``: the present time, Unix seconds. Thread-safe."""
+SAVE_SECONDS = 60.0
+"""What was seen within the last minute before a kill is not kept."""
 
-    def __init__(self, table: Table, clock: Callable[[], float]) -> None:
-        self.history = History()
-        self._table = table
-        self._clock = clock
-        self._making = Lock()  # protects everything below; what looks remember of each other is for one thread
-        self._last: Look | None = None
-        self._wanted_at = float("-inf")
-
-    def new(self) -> Look:
-        """The table as it is."""
-        with self._making:
-            return self._make()
-
-    def recent(self, oldest_s: float = 2.0) -> Look:
-        """The table as it was at most so many seconds ago."""
-        with self._making:
-            now = self._clock()
-            self._wanted_at = now
-            if self._last is not None and 0 <= now - self._last.now_ms / 1000 <= oldest_s:
-                return self._last
-            return self._make()
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether the last look is kept."""
-        with self._making:
-            return self._last is not None
-
-    def remember(self) -> Look | None:
-        """Call this every few seconds: it records a minute at which no request looked, and forgets the last look when no request wants it.
-
-        Returns: a look once a minute, if one had to be made.
-        """
-        with self._making:
-            now = self._clock()
-            if now - self._wanted_at > KEEP_SECONDS:
-                self._last = None
-            if now * 1000 // MINUTE_MS != self.history.recorded_minute:
-                return self._make()
-            self.history.sample(self._table.snapshot(now))
-            return None
-
-    def _make(self) -> Look:
-        now = self._clock()
-        snapshot = self._table.snapshot(now)
-        look = Look(view(snapshot), snapshot)
-        self.history.sample(snapshot)
-        self.history.record(look)
-        self._last = look if now - self._wanted_at <= KEEP_SECONDS else None
-        return look
+_MOST_BYTES = 256 << 20
+"""The most bytes of the file, unpacked."""
 
 
 class JudgedLooks:
@@ -203,19 +160,59 @@ class JudgedLooks:
         )
 
 
-_NO_GROUPS = ("Nothing is known of consumer groups yet",)
+class Looks:
+    """Makes looks at the table. Every one feeds the history. ``clock``: the present time, Unix seconds. Thread-safe."""
 
+    def __init__(self, table: Table, clock: Callable[[], float]) -> None:
+        self.history = History()
+        self._table = table
+        self._clock = clock
+        self._making = Lock()  # protects everything below; what looks remember of each other is for one thread
+        self._last: Look | None = None
+        self._wanted_at = float("-inf")
 
-# --- what a job has seen, in a file under its checkpoint: it is read once, at the start, and written whole every minute and at the end.
+    def new(self) -> Look:
+        """The table as it is."""
+        with self._making:
+            return self._make()
 
+    def recent(self, oldest_s: float = 2.0) -> Look:
+        """The table as it was at most so many seconds ago."""
+        with self._making:
+            now = self._clock()
+            self._wanted_at = now
+            if self._last is not None and 0 <= now - self._last.now_ms / 1000 <= oldest_s:
+                return self._last
+            return self._make()
 
-log = logging.getLogger(__name__)
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the last look is kept."""
+        with self._making:
+            return self._last is not None
 
-SAVE_SECONDS = 60.0
-"""What was seen within the last minute before a kill is not kept."""
+    def remember(self) -> Look | None:
+        """Call this every few seconds: it records a minute at which no request looked, and forgets the last look when no request wants it.
 
-_MOST_BYTES = 256 << 20
-"""The most bytes of the file, unpacked."""
+        Returns: a look once a minute, if one had to be made.
+        """
+        with self._making:
+            now = self._clock()
+            if now - self._wanted_at > KEEP_SECONDS:
+                self._last = None
+            if now * 1000 // MINUTE_MS != self.history.recorded_minute:
+                return self._make()
+            self.history.sample(self._table.snapshot(now))
+            return None
+
+    def _make(self) -> Look:
+        now = self._clock()
+        snapshot = self._table.snapshot(now)
+        look = Look(view(snapshot), snapshot)
+        self.history.sample(snapshot)
+        self.history.record(look)
+        self._last = look if now - self._wanted_at <= KEEP_SECONDS else None
+        return look
 
 
 class JobHistory:

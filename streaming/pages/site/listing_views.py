@@ -1,5 +1,7 @@
 """The views that are lists: of problems, partitions, transactions and others, and what the search in the head of the page finds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -58,6 +60,92 @@ _CHOSEN = (*declared_lists.GROUPS.chosen_by, *declared_lists.TOPICS.chosen_by, *
 _STAYING = ("sort", "order", "filter", *_CHOSEN)
 LIST_PARAMETERS = (*_STAYING, "offset")
 
+PARAMETERS = ("by", "filter", "offset")
+
+_MOST_DIRS = 100
+_WORDS = {"topic": "by topic", "partition": "by partition", "dir": "by log dir", "kind": "by kind of files"}
+
+_MOST = 20
+"""So many of each kind are listed."""
+
+
+def search_view(state: State, text: str, status: Status) -> SearchView:
+    """What holds a text in its name, in upper or lower case.
+
+    Raises:
+        UsageError: the text is too long.
+    """
+    text, notes = text.strip(), list[str]()
+    found = list[FoundKind]()
+    if text:
+        query = urlencode({"filter": text, "sort": "topic", "limit": _MOST}, errors="replace")
+        topics = state.topics(query)
+        links = [Link(text=format_name(each.topic, 249), href=topic_link(each.topic)) for each in topics.rows]
+        found.append(_found("Topics", links, topics.matched, link(TOPICS, {"filter": text})))
+        try:
+            groups = state.groups(urlencode({"filter": text, "sort": "group", "limit": _MOST}, errors="replace"))
+            links = [Link(text=format_name(each.group, 255), href=group_link(each.group)) for each in groups.rows]
+            found.append(_found("Consumer groups", links, groups.matched, link(GROUPS, {"filter": text})))
+        except NotYetError as error:
+            notes.append(f"{capitalized(str(error))}.")
+        found.append(_transactions(state, text))
+        brokers = [each for each in state.brokers(urlencode({"limit": LARGEST_LIMIT})).rows if str(each.broker) == text]
+        found.append(_found("Brokers", [Link(text=f"broker {each.broker}", href=broker_link(each.broker)) for each in brokers], 0, BROKERS))
+    return SearchView(
+        title="Search",
+        here=SEARCH,
+        status=status,
+        text=text,
+        found=tuple(each for each in found if each.links),
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundKind:
+    """What was found of one kind; ``more`` leads to all of it, if that is more than is listed."""
+
+    heading: str
+    links: tuple[Link, ...]
+    more: Link | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchView(PageView):
+    """What was found. ``text``: what was looked for.
+
+    The search in the head of the page: topics, consumer groups, transactional ids and brokers by a part of their names.
+    """
+
+    text: str
+    found: tuple[FoundKind, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def only(self) -> str:
+        """Where the only match is, "" if there is another one or none."""
+        links = [each for kind in self.found for each in kind.links]
+        return links[0].href if len(links) == 1 else ""
+
+
+def _found(heading: str, links: Sequence[Link], matched: int, every: str) -> FoundKind:
+    more = Link(text=f"all {matched:,}", href=every) if matched > len(links) else None
+    return FoundKind(heading=heading, links=tuple(links), more=more)
+
+
+def _transactions(state: State, text: str) -> FoundKind:
+    """Open transactions by their transactional ids."""
+    page = state.transactions(urlencode({"filter": text, "sort": "start_ms", "limit": LARGEST_LIMIT}, errors="replace"))
+    rows = [each for each in page.rows if text.casefold() in each.transactional_id.casefold()]
+    ids = dict.fromkeys(each.transactional_id for each in rows)
+    links = [_of_id(name, [each for each in rows if each.transactional_id == name]) for name in list(ids)[:_MOST]]
+    return _found("Open transactions", links, len(ids), link(TRANSACTIONS, {"filter": text}))
+
+
+def _of_id(name: str, rows: Sequence[TransactionRow]) -> Link:
+    where = place(rows[0].topic, rows[0].partition) if len(rows) == 1 else format_count(len(rows), "partition")
+    return Link(text=f"{format_name(name)} in {where}", href=link(TRANSACTIONS, {"filter": name}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ListKind:
@@ -115,6 +203,11 @@ class _ListKind:
         )
 
 
+def _only_counted(omitted: int) -> tuple[str, ...]:
+    be = "is" if omitted == 1 else "are"
+    return (f"{format_count(omitted, 'more transaction')} that {be} only counted.",) if omitted else ()
+
+
 _KINDS = (
     _ListKind(
         listing=declared_lists.TOPICS,
@@ -159,13 +252,10 @@ _KINDS = (
         empty="Nothing is known of consumer groups yet.",
     ),
 )
+
+
 LIST_VIEWS: Mapping[str, Callable[[State, Query, Status], ListView]] = {each.path: each.view for each in _KINDS}
 """What makes the view of a list, by its path."""
-
-
-def _only_counted(omitted: int) -> tuple[str, ...]:
-    be = "is" if omitted == 1 else "are"
-    return (f"{format_count(omitted, 'more transaction')} that {be} only counted.",) if omitted else ()
 
 
 def by_key(rows: Sequence[Row], key: Callable[[Row], float | str], order: str) -> list[Row]:
@@ -196,11 +286,6 @@ def event_view(state: State, query: Query, status: Status) -> ListView:
     )
 
 
-def event_table(key: str, rows: Sequence[ClusterEvent], now_ms: int, *, empty: str, paging: Paging | None = None) -> PageTable:
-    """Some changes as a table; ``key``: its id on the page."""
-    return draw(key, "What has changed, the newest first", columns_of(EVENTS.page_columns), rows, now_ms, empty=empty, paging=paging)
-
-
 def _known_since(page: EventPage) -> str:
     since = format_time(page.since_ms)
     seen = f"Changes since {since}, as this job saw them. It looks at least once a minute, and keeps the last {MOST_EVENTS}."
@@ -208,28 +293,16 @@ def _known_since(page: EventPage) -> str:
     return f"{seen if page.since_ms >= 0 else never} {admin_since(page)}"
 
 
-# --- the view of disks: when each log dir is full, and what fills them, by topic, partition, log dir or kind of files.
-
-
-PARAMETERS = ("by", "filter", "offset")
-
-_MOST_DIRS = 100
-_WORDS = {"topic": "by topic", "partition": "by partition", "dir": "by log dir", "kind": "by kind of files"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DisksView(PageView):
-    """What disks hold. ``choices``: what a row may be about."""
-
-    dirs: PageTable
-    more: str
-    filter: Filter
-    choices: tuple[FormChoice, ...]
-    table: PageTable
+def event_table(key: str, rows: Sequence[ClusterEvent], now_ms: int, *, empty: str, paging: Paging | None = None) -> PageTable:
+    """Some changes as a table; ``key``: its id on the page."""
+    return draw(key, "What has changed, the newest first", columns_of(EVENTS.page_columns), rows, now_ms, empty=empty, paging=paging)
 
 
 def disks_view(answer: DiskAnswer, query: Query, status: Status) -> DisksView:
-    """The view of disks."""
+    """The view of disks.
+
+    The view of disks: when each log dir is full, and what fills them, by topic, partition, log dir or kind of files.
+    """
     text = query.filter.casefold()
     dirs = sorted((each for each in answer.log_dirs if text in f"broker {each.broker} {each.log_dir}".casefold()), key=_soonest_first)
     omitted = len(dirs) - _MOST_DIRS
@@ -270,19 +343,20 @@ def disks_view(answer: DiskAnswer, query: Query, status: Status) -> DisksView:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisksView(PageView):
+    """What disks hold. ``choices``: what a row may be about."""
+
+    dirs: PageTable
+    more: str
+    filter: Filter
+    choices: tuple[FormChoice, ...]
+    table: PageTable
+
+
 def _soonest_first(log_dir: LogDirUse) -> tuple[bool, bool, int, int, str]:
     """The key by which log dirs that cannot be read come first, then full ones, then those that are full soonest."""
     return log_dir.up, log_dir.outlook != FULL, log_dir.full_ms, log_dir.broker, log_dir.log_dir
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostView(PageView):
-    """What a scrape costs."""
-
-    facts: tuple[Fact, ...]
-    notes: tuple[str, ...]
-    metrics: PageTable
-    topics: PageTable
 
 
 def cost_view(cost: Cost, status: Status) -> CostView:
@@ -316,6 +390,16 @@ def cost_view(cost: Cost, status: Status) -> CostView:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostView(PageView):
+    """What a scrape costs."""
+
+    facts: tuple[Fact, ...]
+    notes: tuple[str, ...]
+    metrics: PageTable
+    topics: PageTable
+
+
 def _columns(head: str, cost: Cost) -> tuple[Column[Share], ...]:
     def share(row: Share, now_ms: int) -> PageCell:
         return PageCell(text=f"{row.bytes / cost.bytes:.1%}" if cost.bytes else NOTHING)
@@ -326,85 +410,3 @@ def _columns(head: str, cost: Cost) -> tuple[Column[Share], ...]:
         Column(head="Bytes", cell=lambda row, _: PageCell(text=format_size(row.bytes)), numbers=True),
         Column(head="Share of bytes", cell=share, numbers=True),
     )
-
-
-# --- the search in the head of the page: topics, consumer groups, transactional ids and brokers by a part of their names.
-
-
-_MOST = 20
-"""So many of each kind are listed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundKind:
-    """What was found of one kind; ``more`` leads to all of it, if that is more than is listed."""
-
-    heading: str
-    links: tuple[Link, ...]
-    more: Link | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchView(PageView):
-    """What was found. ``text``: what was looked for."""
-
-    text: str
-    found: tuple[FoundKind, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def only(self) -> str:
-        """Where the only match is, "" if there is another one or none."""
-        links = [each for kind in self.found for each in kind.links]
-        return links[0].href if len(links) == 1 else ""
-
-
-def search_view(state: State, text: str, status: Status) -> SearchView:
-    """What holds a text in its name, in upper or lower case.
-
-    Raises:
-        UsageError: the text is too long.
-    """
-    text, notes = text.strip(), list[str]()
-    found = list[FoundKind]()
-    if text:
-        query = urlencode({"filter": text, "sort": "topic", "limit": _MOST}, errors="replace")
-        topics = state.topics(query)
-        links = [Link(text=format_name(each.topic, 249), href=topic_link(each.topic)) for each in topics.rows]
-        found.append(_found("Topics", links, topics.matched, link(TOPICS, {"filter": text})))
-        try:
-            groups = state.groups(urlencode({"filter": text, "sort": "group", "limit": _MOST}, errors="replace"))
-            links = [Link(text=format_name(each.group, 255), href=group_link(each.group)) for each in groups.rows]
-            found.append(_found("Consumer groups", links, groups.matched, link(GROUPS, {"filter": text})))
-        except NotYetError as error:
-            notes.append(f"{capitalized(str(error))}.")
-        found.append(_transactions(state, text))
-        brokers = [each for each in state.brokers(urlencode({"limit": LARGEST_LIMIT})).rows if str(each.broker) == text]
-        found.append(_found("Brokers", [Link(text=f"broker {each.broker}", href=broker_link(each.broker)) for each in brokers], 0, BROKERS))
-    return SearchView(
-        title="Search",
-        here=SEARCH,
-        status=status,
-        text=text,
-        found=tuple(each for each in found if each.links),
-        notes=tuple(notes),
-    )
-
-
-def _transactions(state: State, text: str) -> FoundKind:
-    """Open transactions by their transactional ids."""
-    page = state.transactions(urlencode({"filter": text, "sort": "start_ms", "limit": LARGEST_LIMIT}, errors="replace"))
-    rows = [each for each in page.rows if text.casefold() in each.transactional_id.casefold()]
-    ids = dict.fromkeys(each.transactional_id for each in rows)
-    links = [_of_id(name, [each for each in rows if each.transactional_id == name]) for name in list(ids)[:_MOST]]
-    return _found("Open transactions", links, len(ids), link(TRANSACTIONS, {"filter": text}))
-
-
-def _of_id(name: str, rows: Sequence[TransactionRow]) -> Link:
-    where = place(rows[0].topic, rows[0].partition) if len(rows) == 1 else format_count(len(rows), "partition")
-    return Link(text=f"{format_name(name)} in {where}", href=link(TRANSACTIONS, {"filter": name}))
-
-
-def _found(heading: str, links: Sequence[Link], matched: int, every: str) -> FoundKind:
-    more = Link(text=f"all {matched:,}", href=every) if matched > len(links) else None
-    return FoundKind(heading=heading, links=tuple(links), more=more)

@@ -71,37 +71,8 @@ PAGE_SECURED = {"Content-Security-Policy": POLICY}
 _KEPT = {**PAGE_SECURED, "Cache-Control": "private, max-age=31536000, immutable"}
 """An asset's path changes with its content, so that a browser may keep it."""
 
-
-@cache
-def asset(name: str) -> Response | None:
-    """The answer to a request for an asset, None if there is none with this name."""
-    if name not in ASSETS:
-        return None
-    return Response(status=HTTPStatus.OK, content_type=ASSETS[name], body=_content(name), headers=_KEPT)
-
-
-def _content(name: str) -> bytes:
-    return files("streaming.pages.site").joinpath("static", name).read_bytes()
-
-
-def static_path(name: str) -> str:
-    """The path of an asset."""
-    return f"{STATIC}{name}?v={sha256(_content(name)).hexdigest()[:12]}"
-
-
-# --- addresses as they leave: relative to the view, so that the page works below any path that a proxy takes away before the job is asked.
-# Everywhere else an address begins with "/", the page itself, and is read and compared as that.
-
-
 _ADDRESS = re.compile(r'(?<= )(href|src|action)="/')
 """An address of the page in a tag. Nowhere else is a quotation mark written as it is: in every value it is escaped."""
-
-
-def relative(html: str, path: str) -> str:
-    """The HTML of the view at ``path``, encoded as it was asked for, with all addresses of the page relative to that."""
-    root = "../" * (path.count("/") - 1) or "./"
-    return _ADDRESS.sub(rf'\1="{root}', html)
-
 
 HTML_TYPE = "text/html; charset=utf-8"
 
@@ -119,18 +90,12 @@ _FEW_EVENTS = 8
 _LISTS = {**LIST_VIEWS, EVENTS: event_view}
 _OF_A_TABLE = ("sort", "order", "offset")
 _PARAMETERS = {HOME: ("severity", "filter", "offset"), DISKS: PARAMETERS, SEARCH: ("q",), EVENTS: ("filter", "offset")}
+
 _NAMES = {TOPICS: ("topic",), PARTITIONS: ("topic", "partition"), GROUPS: ("group",)}
 """Where a name that no path can hold is a parameter."""
 
 _OF_ONE = ("topics", "partitions", "groups", "runbooks")
 """First segments of paths that go on with a name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotThereError(Exception):
-    """What was asked for is not there; ``words`` is a sentence."""
-
-    words: str
 
 
 class PageSite:
@@ -235,6 +200,24 @@ class PageSite:
         return group_view(detail, query, status)
 
 
+def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
+    if answer is None or not request.gzip:
+        return answer
+    return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)
+
+
+@cache
+def asset(name: str) -> Response | None:
+    """The answer to a request for an asset, None if there is none with this name."""
+    if name not in ASSETS:
+        return None
+    return Response(status=HTTPStatus.OK, content_type=ASSETS[name], body=_content(name), headers=_KEPT)
+
+
+def _content(name: str) -> bytes:
+    return files("streaming.pages.site").joinpath("static", name).read_bytes()
+
+
 def _parameters(path: str, segments: list[str], query: Query) -> tuple[str, ...]:
     """Those that the view at a path has."""
     if named := [each for each in _NAMES.get(path, ()) if each in query.values]:
@@ -242,13 +225,6 @@ def _parameters(path: str, segments: list[str], query: Query) -> tuple[str, ...]
     if path in _LISTS:
         return _PARAMETERS.get(path, (*LIST_PARAMETERS, *_NAMES.get(path, ())))
     return _PARAMETERS.get(path, _OF_A_TABLE if segments[0] in ("topics", "groups") else ())
-
-
-def _decoded(segment: str) -> str:
-    try:
-        return unquote(segment, errors="strict")
-    except UnicodeDecodeError as error:
-        raise NotThereError(words="There is no such page: its address is not UTF-8.") from error
 
 
 def _moved(address: str) -> Response:
@@ -260,10 +236,21 @@ def _error(status: Status, title: str, words: str) -> ErrorView:
     return ErrorView(title=title, here="", status=status, words=words)
 
 
-def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
-    if answer is None or not request.gzip:
-        return answer
-    return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotThereError(Exception):
+    """What was asked for is not there; ``words`` is a sentence.
+
+    Addresses as they leave: relative to the view, so that the page works below any path that a proxy takes away before the job is
+    asked. Everywhere else an address begins with "/", the page itself, and is read and compared as that.
+    """
+
+    words: str
+
+
+def relative(html: str, path: str) -> str:
+    """The HTML of the view at ``path``, encoded as it was asked for, with all addresses of the page relative to that."""
+    root = "../" * (path.count("/") - 1) or "./"
+    return _ADDRESS.sub(rf'\1="{root}', html)
 
 
 def _rendered(view: PageView, *, scraped: bool) -> str:
@@ -291,13 +278,25 @@ def _environment() -> Environment:
     return made
 
 
-def _parted(name: str) -> Markup:
-    """A name that is broken between its words, where it has to be, and not inside of one; the number of a partition stays with the last."""
-    return Markup("<wbr>").join(str(_visible(each)) for each in _WORD_ENDS.split(name))
-
-
 def _visible(value: object) -> object:
     """The net below the escaping of names: nothing that cannot be seen, or turns a line around, is sent."""
     if isinstance(value, Markup) or not isinstance(value, str) or value.isprintable():
         return value
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in value)
+
+
+def _parted(name: str) -> Markup:
+    """A name that is broken between its words, where it has to be, and not inside of one; the number of a partition stays with the last."""
+    return Markup("<wbr>").join(str(_visible(each)) for each in _WORD_ENDS.split(name))
+
+
+def static_path(name: str) -> str:
+    """The path of an asset."""
+    return f"{STATIC}{name}?v={sha256(_content(name)).hexdigest()[:12]}"
+
+
+def _decoded(segment: str) -> str:
+    try:
+        return unquote(segment, errors="strict")
+    except UnicodeDecodeError as error:
+        raise NotThereError(words="There is no such page: its address is not UTF-8.") from error

@@ -1,5 +1,7 @@
 """The views of the page about runbooks: the list of all, and one."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
@@ -8,10 +10,6 @@ from markdown_it.tree import SyntaxTreeNode
 from streaming.broker.protocol.status_json import Status
 from streaming.pages.site.page_views import PageView
 from streaming.shipped.runbooks import find_runbook, runbook_index
-
-# --- markdown of a runbook as values that a template writes down: elements with texts in them, each text to be escaped as any other.
-# markdown-it reads it, which rich brings along. What it makes of HTML, images and whatever else no runbook needs is text or nothing.
-
 
 _ELEMENTS = {
     "paragraph": "p",
@@ -29,6 +27,14 @@ _ELEMENTS = {
 }
 
 
+def runbook_view(name: str, status: Status) -> RunbookView | None:
+    """The runbook of this name, with "" the list; None if there is none."""
+    found = find_runbook(name) if name else runbook_index()
+    if found is None:
+        return None
+    return RunbookView(title=found.name, here="", status=status, pieces=pieces_of(found.text))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPiece:
     """A text, or an element around others, of preformatted text around its lines; ``href`` of a link."""
@@ -36,11 +42,23 @@ class DocumentPiece:
     element: str = ""
     text: str = ""
     href: str = ""
-    inner: tuple["DocumentPiece", ...] = ()
+    inner: tuple[DocumentPiece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunbookView(PageView):
+    """A document."""
+
+    pieces: tuple[DocumentPiece, ...]
 
 
 def pieces_of(markdown: str) -> tuple[DocumentPiece, ...]:
-    """The blocks of a document. Links to other runbooks lead to them on the page; of other links that are relative only the words stay."""
+    """The blocks of a document. Links to other runbooks lead to them on the page; of other links that are relative only the words stay.
+
+    Markdown of a runbook as values that a template writes down: elements with texts in them, each text to be escaped as any other.
+    markdown-it reads it, which rich brings along. What it makes of HTML, images and whatever else no runbook needs is text or
+    nothing.
+    """
     parsed = MarkdownIt("commonmark", {"html": False}).enable("table").parse(markdown)
     return _inner(SyntaxTreeNode(parsed))
 
@@ -77,12 +95,6 @@ def _pieces(node: SyntaxTreeNode) -> tuple[DocumentPiece, ...]:
             return (DocumentPiece(text=node.content),) if node.content else ()
 
 
-def _caption(table: SyntaxTreeNode) -> DocumentPiece:
-    """What a table is about, for those who do not see it: its heads."""
-    heads = [each.content for each in table.walk() if each.type == "inline" and each.parent is not None and each.parent.type == "th"]
-    return DocumentPiece(element="caption", inner=(DocumentPiece(text=", ".join(heads)),))
-
-
 def _href(target: str) -> str:
     """Where a link of a runbook leads on the page, "" where that is not served."""
     if target.startswith(("https://", "http://")):
@@ -91,16 +103,7 @@ def _href(target: str) -> str:
     return f"/runbooks/{name.removesuffix('.md')}" if name.endswith(".md") and "/" not in name else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunbookView(PageView):
-    """A document."""
-
-    pieces: tuple[DocumentPiece, ...]
-
-
-def runbook_view(name: str, status: Status) -> RunbookView | None:
-    """The runbook of this name, with "" the list; None if there is none."""
-    found = find_runbook(name) if name else runbook_index()
-    if found is None:
-        return None
-    return RunbookView(title=found.name, here="", status=status, pieces=pieces_of(found.text))
+def _caption(table: SyntaxTreeNode) -> DocumentPiece:
+    """What a table is about, for those who do not see it: its heads."""
+    heads = [each.content for each in table.walk() if each.type == "inline" and each.parent is not None and each.parent.type == "th"]
+    return DocumentPiece(element="caption", inner=(DocumentPiece(text=", ".join(heads)),))

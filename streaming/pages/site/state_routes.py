@@ -25,6 +25,8 @@ JSON_TYPE = "application/json"
 _SMALL = 1024
 """A body of fewer bytes is not worth packing."""
 
+RESTART_HOOK = "/-/restart/"
+
 
 class StateAnswers:
     """Answers about a state, by paths. ``cost``: makes the message about a scrape's cost; None where nothing is scraped. Thread-safe."""
@@ -64,6 +66,23 @@ class StateAnswers:
         return _single("partition", topic, request, lambda name: self._state.partition(name, int(number)))
 
 
+def no_cost() -> Cost:
+    """Where nothing is scraped.
+
+    Raises:
+        NotYetError: always, with a sentence for the client.
+    """
+    raise NotYetError("what a scrape costs is known of a running job alone")
+
+
+def _json(message: Message, request: HttpRequest) -> Response:
+    """A message."""
+    body = message.encode() + b"\n"
+    packs = request.gzip and len(body) > _SMALL
+    packed = bytes(cramjam.gzip.compress(body, 1)) if packs else body
+    return Response(status=HTTPStatus.OK, content_type=JSON_TYPE, body=packed, gzip=packs)
+
+
 def _single(what: str, encoded: str, request: HttpRequest, found: Callable[[str], Message | None]) -> Response:
     """The thing whose name stands in a path."""
     try:
@@ -73,7 +92,14 @@ def _single(what: str, encoded: str, request: HttpRequest, found: Callable[[str]
     return _not_found(what) if detail is None else _json(detail, request)
 
 
-RESTART_HOOK = "/-/restart/"
+def _not_found(what: str) -> Response:
+    """There is no such thing."""
+    return sentence(HTTPStatus.NOT_FOUND, f"no such {what}")
+
+
+def _bad_request(why: str) -> Response:
+    """The client asked for something that cannot be; ``why`` is a sentence that names it."""
+    return sentence(HTTPStatus.BAD_REQUEST, why)
 
 
 def restart_answer(state: State, request: HttpRequest) -> Response:
@@ -96,33 +122,6 @@ def restart_answer(state: State, request: HttpRequest) -> Response:
     status = {SAFE: HTTPStatus.OK, UNSAFE: HTTPStatus.CONFLICT}.get(row.verdict, HTTPStatus.SERVICE_UNAVAILABLE)
     costs = "".join(f"\nit costs: {each.what}" for each in row.costs)
     return sentence(status, (f"{row.verdict}: {why}" if why else row.verdict) + costs)
-
-
-def no_cost() -> Cost:
-    """Where nothing is scraped.
-
-    Raises:
-        NotYetError: always, with a sentence for the client.
-    """
-    raise NotYetError("what a scrape costs is known of a running job alone")
-
-
-def _json(message: Message, request: HttpRequest) -> Response:
-    """A message."""
-    body = message.encode() + b"\n"
-    packs = request.gzip and len(body) > _SMALL
-    packed = bytes(cramjam.gzip.compress(body, 1)) if packs else body
-    return Response(status=HTTPStatus.OK, content_type=JSON_TYPE, body=packed, gzip=packs)
-
-
-def _bad_request(why: str) -> Response:
-    """The client asked for something that cannot be; ``why`` is a sentence that names it."""
-    return sentence(HTTPStatus.BAD_REQUEST, why)
-
-
-def _not_found(what: str) -> Response:
-    """There is no such thing."""
-    return sentence(HTTPStatus.NOT_FOUND, f"no such {what}")
 
 
 def listen(host: str, port: int, answer: Callable[[HttpRequest], Response], gate: Gate, monotonic: Callable[[], float]) -> Server:

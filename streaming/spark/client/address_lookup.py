@@ -1,5 +1,7 @@
 """Looks up the addresses of agents, again and again in the background; and which files a client of agents reads."""
 
+from __future__ import annotations
+
 import logging
 import socket
 import threading
@@ -18,6 +20,25 @@ AGAIN_SECONDS = 5.0
 """How often a name is looked up."""
 
 _FIRST_SECONDS = 3.0
+
+
+def addresses(targets: Iterable[Target], *, tls: bool) -> tuple[str, ...]:
+    """The current addresses of agents, each once, in the form of `streaming.spark.client.agent_client`. ``tls``: for those of names."""
+    return tuple(dict.fromkeys(address for target in targets for address in _of_target(target, tls=tls)))
+
+
+def _of_target(target: Target, *, tls: bool) -> list[str]:
+    if target.scheme is Scheme.PLAIN:
+        return [str(target.address)]
+    if target.scheme is Scheme.TLS:
+        return [str(target)]
+    found = [Address(host, target.address.port) for host in _name(target.address.host).hosts()]
+    return [str(Target(Scheme.TLS, address, target.address.host)) if tls else str(address) for address in found]
+
+
+@cache
+def _name(host: str) -> Name:
+    return Name(host)
 
 
 def resolve(host: str) -> list[str]:
@@ -70,25 +91,6 @@ class Name:
             self._next = self._clock() + AGAIN_SECONDS
             self._running = False
         self._answered.set()
-
-
-@cache
-def _name(host: str) -> Name:
-    return Name(host)
-
-
-def addresses(targets: Iterable[Target], *, tls: bool) -> tuple[str, ...]:
-    """The current addresses of agents, each once, in the form of `streaming.spark.client.agent_client`. ``tls``: for those of names."""
-    return tuple(dict.fromkeys(address for target in targets for address in _of_target(target, tls=tls)))
-
-
-def _of_target(target: Target, *, tls: bool) -> list[str]:
-    if target.scheme is Scheme.PLAIN:
-        return [str(target.address)]
-    if target.scheme is Scheme.TLS:
-        return [str(target)]
-    found = [Address(host, target.address.port) for host in _name(target.address.host).hosts()]
-    return [str(Target(Scheme.TLS, address, target.address.host)) if tls else str(address) for address in found]
 
 
 def unresolved(targets: Iterable[Target]) -> list[str]:

@@ -1,5 +1,7 @@
 """The client of an agent. Every call has a deadline, and every failure is an AgentError that names the address."""
 
+from __future__ import annotations
+
 import http.client
 import logging
 import socket
@@ -65,121 +67,12 @@ from streaming.spark.client.column_versions import as_events, check_origin
 
 log = logging.getLogger(__name__)
 
-# --- connections to one agent, by the standard library's client: one for each call that runs, kept for the next.
-
-
 _KEPT = 8
 
 Headers = tuple[tuple[str, str], ...]
 
-
-class Connections:
-    """HTTP connections to one agent: each call takes one that is idle, or makes one, and keeps it for the next call. Thread-safe.
-
-    Args:
-        context: for TLS, None without it.
-        name: that in the agent's certificate, if it is not the host's.
-        clock: seconds of a clock that only goes forward.
-    """
-
-    def __init__(
-        self, host: str, port: int, context: ssl.SSLContext | None = None, name: str = "", clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._make: Callable[[], _Connection] = lambda: _Connection(host, port, context, name or host)
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._idle: list[_Connection] = []
-        self._closed = False
-        weakref.finalize(self, _close, self._idle)
-
-    def close(self) -> None:
-        """Close all without a call; the others are closed when theirs has ended."""
-        with self._lock:
-            self._closed = True
-            _close(self._idle)
-
-    def call(self, name: str, request: bytes, seconds: float, most: int, headers: Headers, *, single: bool) -> Iterator[bytes]:
-        """The messages of the answer, or its ``single`` one. It ends after so many ``seconds``, and has ``most`` bytes with all around it.
-
-        An agent ends its connections now and then, and a call may be on its way: one without any answer is made once more, over another.
-
-        Raises:
-            OSError, http.client.HTTPException: there is none.
-            AgentError: it is none.
-            Refusal: the agent refuses.
-        """
-        bounds = Bounds(self._clock() + seconds, most, self._clock)
-        connection, answer = self._begun(name, request, dict(headers), bounds)
-        try:
-            if answer.status != HTTPStatus.OK:
-                raise refusal_of(answer.read(MOST_REFUSAL), answer.status)
-            for message in messages_of(answer.read, most, single=single):
-                bounds.count(_OBJECT_BYTES)
-                yield message
-            if not answer.read(1) and not answer.will_close:
-                connection = self._keep(connection)
-        finally:
-            answer.close()  # it holds the socket, too, and an error holds it
-            if connection is not None:
-                connection.close()
-
-    def _begun(
-        self, name: str, request: bytes, headers: dict[str, str], bounds: Bounds
-    ) -> tuple["_Connection | None", http.client.HTTPResponse]:
-        with self._lock:
-            kept = self._idle.pop() if self._idle else None
-        if kept is not None:
-            with suppress(ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
-                return kept, kept.asked(name, request, headers, bounds)
-        made = self._make()
-        return made, made.asked(name, request, headers, bounds)
-
-    def _keep(self, connection: "_Connection | None") -> "_Connection | None":
-        with self._lock:
-            if self._closed or connection is None or len(self._idle) >= _KEPT:
-                return connection
-            self._idle.append(connection)
-            return None
-
-
 _OBJECT_BYTES = 64
 """What a message takes besides its bytes: an answer of a billion messages of one byte each is a large one."""
-
-
-def _close(idle: list["_Connection"]) -> None:
-    while idle:
-        idle.pop().close()
-
-
-class _Connection(http.client.HTTPConnection):
-    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, name: str) -> None:
-        super().__init__(host, port)
-        self._context, self._name = context, name
-
-    def asked(self, call: str, request: bytes, headers: dict[str, str], bounds: Bounds) -> http.client.HTTPResponse:
-        """The head of the answer."""
-        try:
-            if self.sock is None:
-                self._connect(bounds)
-            cast(BoundedSocket, self.sock).bounds = bounds
-            with suppress(
-                ConnectionResetError, BrokenPipeError, ssl.SSLEOFError
-            ):  # an agent refuses before all is sent: its reason can be read
-                self.request("POST", PATH + call, request, headers)
-            return self.getresponse()
-        except BaseException:
-            self.close()
-            raise
-
-    def _connect(self, bounds: Bounds) -> None:
-        self.sock = plain = connect(self.host, self.port, bounds)
-        if self._context is None:
-            return
-        try:
-            self.sock = with_tls(plain, self._context, self._name)
-        except (TimeoutError, ssl.SSLEOFError) as error:  # a server without TLS waits for the rest of a request, or ends
-            raise ssl.SSLError("no handshake") from error
-
 
 ANSWER_SECONDS = 3.0
 """How long an agent may take to answer a message."""
@@ -229,39 +122,8 @@ _Answer = TypeVar("_Answer", bound=Message)
 
 _NO_ROWS = Range(consumer="", run="", journal="", after=-1, upto=-1)
 
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """The current content of these files."""
-
-    ca: bytes | None
-    pair: Pair | None
-    token: Token | None
-
-    def __repr__(self) -> str:
-        return "Credentials()"  # a traceback shows no secret
-
-
-@cache
-def credentials(files: ClientFiles) -> Reloading[Credentials]:
-    """The credentials of this process, read again when a file changes.
-
-    Raises:
-        UsageError: a file cannot be used.
-    """
-    if (files.cert is None) != (files.key is None):
-        raise UsageError("--agent-cert and --agent-key belong together: name both")
-    found = Reloading(lambda: (_read_credentials(files), [path for path in (files.ca, files.cert, files.key, files.token_file) if path]))
-    found.get()
-    return found
-
-
-def _read_credentials(files: ClientFiles) -> Credentials:
-    return Credentials(
-        None if files.ca is None else read_ca(files.ca, "--agent-ca"),
-        None if files.cert is None or files.key is None else read_pair(files.cert, files.key, "--agent-cert, --agent-key"),
-        None if files.token_file is None else read_tokens(files.token_file, "--agent-token-file")[0],
-    )
+_CLOSED = "it closed the connection: it may ask for TLS (https://) or for a certificate that it trusts (--agent-cert), or be no agent"
+_EXPIRED, _OTHER_NAME = 10, (62, 64)  # X509_V_ERR_CERT_HAS_EXPIRED, ..._HOSTNAME_MISMATCH, ..._IP_ADDRESS_MISMATCH
 
 
 class AgentClient:
@@ -552,6 +414,146 @@ class AgentClient:
             connection.close()
 
 
+class Connections:
+    """HTTP connections to one agent: each call takes one that is idle, or makes one, and keeps it for the next call. Thread-safe.
+
+    Connections to one agent, by the standard library's client: one for each call that runs, kept for the next.
+
+    Args:
+        context: for TLS, None without it.
+        name: that in the agent's certificate, if it is not the host's.
+        clock: seconds of a clock that only goes forward.
+    """
+
+    def __init__(
+        self, host: str, port: int, context: ssl.SSLContext | None = None, name: str = "", clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._make: Callable[[], _Connection] = lambda: _Connection(host, port, context, name or host)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._idle: list[_Connection] = []
+        self._closed = False
+        weakref.finalize(self, _close, self._idle)
+
+    def close(self) -> None:
+        """Close all without a call; the others are closed when theirs has ended."""
+        with self._lock:
+            self._closed = True
+            _close(self._idle)
+
+    def call(self, name: str, request: bytes, seconds: float, most: int, headers: Headers, *, single: bool) -> Iterator[bytes]:
+        """The messages of the answer, or its ``single`` one. It ends after so many ``seconds``, and has ``most`` bytes with all around it.
+
+        An agent ends its connections now and then, and a call may be on its way: one without any answer is made once more, over another.
+
+        Raises:
+            OSError, http.client.HTTPException: there is none.
+            AgentError: it is none.
+            Refusal: the agent refuses.
+        """
+        bounds = Bounds(self._clock() + seconds, most, self._clock)
+        connection, answer = self._begun(name, request, dict(headers), bounds)
+        try:
+            if answer.status != HTTPStatus.OK:
+                raise refusal_of(answer.read(MOST_REFUSAL), answer.status)
+            for message in messages_of(answer.read, most, single=single):
+                bounds.count(_OBJECT_BYTES)
+                yield message
+            if not answer.read(1) and not answer.will_close:
+                connection = self._keep(connection)
+        finally:
+            answer.close()  # it holds the socket, too, and an error holds it
+            if connection is not None:
+                connection.close()
+
+    def _begun(
+        self, name: str, request: bytes, headers: dict[str, str], bounds: Bounds
+    ) -> tuple[_Connection | None, http.client.HTTPResponse]:
+        with self._lock:
+            kept = self._idle.pop() if self._idle else None
+        if kept is not None:
+            with suppress(ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
+                return kept, kept.asked(name, request, headers, bounds)
+        made = self._make()
+        return made, made.asked(name, request, headers, bounds)
+
+    def _keep(self, connection: _Connection | None) -> _Connection | None:
+        with self._lock:
+            if self._closed or connection is None or len(self._idle) >= _KEPT:
+                return connection
+            self._idle.append(connection)
+            return None
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, name: str) -> None:
+        super().__init__(host, port)
+        self._context, self._name = context, name
+
+    def asked(self, call: str, request: bytes, headers: dict[str, str], bounds: Bounds) -> http.client.HTTPResponse:
+        """The head of the answer."""
+        try:
+            if self.sock is None:
+                self._connect(bounds)
+            cast(BoundedSocket, self.sock).bounds = bounds
+            with suppress(
+                ConnectionResetError, BrokenPipeError, ssl.SSLEOFError
+            ):  # an agent refuses before all is sent: its reason can be read
+                self.request("POST", PATH + call, request, headers)
+            return self.getresponse()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, bounds: Bounds) -> None:
+        self.sock = plain = connect(self.host, self.port, bounds)
+        if self._context is None:
+            return
+        try:
+            self.sock = with_tls(plain, self._context, self._name)
+        except (TimeoutError, ssl.SSLEOFError) as error:  # a server without TLS waits for the rest of a request, or ends
+            raise ssl.SSLError("no handshake") from error
+
+
+def _close(idle: list[_Connection]) -> None:
+    while idle:
+        idle.pop().close()
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The current content of these files."""
+
+    ca: bytes | None
+    pair: Pair | None
+    token: Token | None
+
+    def __repr__(self) -> str:
+        return "Credentials()"  # a traceback shows no secret
+
+
+@cache
+def credentials(files: ClientFiles) -> Reloading[Credentials]:
+    """The credentials of this process, read again when a file changes.
+
+    Raises:
+        UsageError: a file cannot be used.
+    """
+    if (files.cert is None) != (files.key is None):
+        raise UsageError("--agent-cert and --agent-key belong together: name both")
+    found = Reloading(lambda: (_read_credentials(files), [path for path in (files.ca, files.cert, files.key, files.token_file) if path]))
+    found.get()
+    return found
+
+
+def _read_credentials(files: ClientFiles) -> Credentials:
+    return Credentials(
+        None if files.ca is None else read_ca(files.ca, "--agent-ca"),
+        None if files.cert is None or files.key is None else read_pair(files.cert, files.key, "--agent-cert, --agent-key"),
+        None if files.token_file is None else read_tokens(files.token_file, "--agent-token-file")[0],
+    )
+
+
 def _context(ca: bytes, files: ClientFiles) -> ssl.SSLContext:
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.load_verify_locations(cadata=ca.decode("ascii", "replace"))
@@ -560,15 +562,11 @@ def _context(ca: bytes, files: ClientFiles) -> ssl.SSLContext:
     return made
 
 
-# --- why a call failed: one word for metrics, and a sentence that names what to check.
-
-
-_CLOSED = "it closed the connection: it may ask for TLS (https://) or for a certificate that it trusts (--agent-cert), or be no agent"
-_EXPIRED, _OTHER_NAME = 10, (62, 64)  # X509_V_ERR_CERT_HAS_EXPIRED, ..._HOSTNAME_MISMATCH, ..._IP_ADDRESS_MISMATCH
-
-
 def _explained(error: Exception, host: str, *, sends_token: bool) -> tuple[Reason, str]:
-    """The reason for which a call to the agent of this name failed, and its explanation."""
+    """The reason for which a call to the agent of this name failed, and its explanation.
+
+    Why a call failed: one word for metrics, and a sentence that names what to check.
+    """
     match error:
         case Refusal():
             return _of_refusal(error, sends_token=sends_token)

@@ -65,10 +65,6 @@ class BoundedSocket(socket.socket):
         super().sendall(data, flags)
 
 
-class _TlsSocket(BoundedSocket, ssl.SSLSocket):
-    pass
-
-
 def connect(host: str, port: int, bounds: Bounds) -> BoundedSocket:
     """A connection; each address of the host gets an equal part of the time that is left.
 
@@ -99,3 +95,7 @@ def with_tls(plain: BoundedSocket, context: ssl.SSLContext, name: str) -> Bounde
     made = cast(BoundedSocket, context.wrap_socket(plain, server_hostname=name))
     made.bounds = bounds
     return made
+
+
+class _TlsSocket(BoundedSocket, ssl.SSLSocket):
+    pass

@@ -24,6 +24,7 @@ MOST_COUNTED = 1 << 50
 """The most that one row counts of anything: so many rows can be added without an overflow."""
 
 _OFFSETS = ("segment", "start_position", "end_position", "base_offset", "next_offset", "log_start_offset", "high_watermark", "follows")
+
 _RANGES = dict.fromkeys(counts_of(Event), (0, MOST_COUNTED)) | dict.fromkeys(_OFFSETS, (-1, 1 << 62))
 """Columns of numbers, and what these are between."""
 

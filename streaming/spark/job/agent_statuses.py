@@ -33,54 +33,16 @@ log = logging.getLogger(__name__)
 GONE_SECONDS = 3600.0
 """An agent without an address for so long was taken away, if its broker does not run either."""
 
-
-class ExpectedAgents:
-    """Remembers since when agents that once took part have had no address.
-
-    An address that is configured itself stays as long as the job runs. Behind a name (dns:///) addresses come and go with the pods.
-    Only one thread uses it.
-    """
-
-    def __init__(self) -> None:
-        self._since: dict[str, float] = {}
-
-    def missed(self, statuses: Mapping[str, AgentStatus], answering: Mapping[str, AgentStatus], now: float) -> list[str]:
-        """Those of ``statuses`` that are not among ``answering`` and should be.
-
-        An agent is not missed if agents that are up watch all of its log dirs: it was renamed, or moved. It is not missed either if it has
-        had no address for an hour, and its brokers do not run or are not known: it was taken away with them. If a broker runs and no
-        agent watches it, its agent is missed for as long as that lasts.
-
-        Args:
-            statuses: the agents of the last poll, also those that were down.
-            answering: the agents that this poll has found at some address, up or down.
-            now: seconds of `time.monotonic`.
-        """
-        away = {name: status for name, status in statuses.items() if status.brokers and name not in answering}
-        self._since = {name: self._since.get(name, now) for name in away}
-        watched = {directory for status in answering.values() if status.up for directory in status.directories}
-        running = _running(answering.values())
-        return [
-            name
-            for name, status in away.items()
-            if not (status.directories and all(directory in watched for directory in status.directories))
-            and (now - self._since[name] < GONE_SECONDS or running & set(status.brokers))
-        ]
-
-
-def _running(statuses: Iterable[AgentStatus]) -> set[int]:
-    """Brokers that run, by the metadata of agents that are up, but are watched by none of these agents."""
-    up = [status for status in statuses if status.up]
-    watched = {broker for status in up for broker in status.brokers}
-    brokers = each_broker(each for status in up for each in status.broker_statuses)
-    return {each.broker for each in broker_phases(brokers) if each.phase is Phase.RUNNING} - watched
-
-
 CLOCK_SECONDS = 10.0
 """Clocks that differ by more than this make ages wrong by as much. With one time service, agents and job differ by milliseconds."""
 
 STUCK_SECONDS = 60.0
 """An agent whose watcher has given no sign of life for so long counts as down: it answers, but its answers are out of date."""
+
+_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
+
+QUIET_SECONDS = 2.5
+"""So long an answer holds of agents that are well. A turn comes each second, so it is the third one that asks."""
 
 
 class AgentWatch:
@@ -246,6 +208,48 @@ class AgentWatch:
             agent_connections.client(address, self._options.files).close()
 
 
+class ExpectedAgents:
+    """Remembers since when agents that once took part have had no address.
+
+    An address that is configured itself stays as long as the job runs. Behind a name (dns:///) addresses come and go with the pods.
+    Only one thread uses it.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+
+    def missed(self, statuses: Mapping[str, AgentStatus], answering: Mapping[str, AgentStatus], now: float) -> list[str]:
+        """Those of ``statuses`` that are not among ``answering`` and should be.
+
+        An agent is not missed if agents that are up watch all of its log dirs: it was renamed, or moved. It is not missed either if it has
+        had no address for an hour, and its brokers do not run or are not known: it was taken away with them. If a broker runs and no
+        agent watches it, its agent is missed for as long as that lasts.
+
+        Args:
+            statuses: the agents of the last poll, also those that were down.
+            answering: the agents that this poll has found at some address, up or down.
+            now: seconds of `time.monotonic`.
+        """
+        away = {name: status for name, status in statuses.items() if status.brokers and name not in answering}
+        self._since = {name: self._since.get(name, now) for name in away}
+        watched = {directory for status in answering.values() if status.up for directory in status.directories}
+        running = _running(answering.values())
+        return [
+            name
+            for name, status in away.items()
+            if not (status.directories and all(directory in watched for directory in status.directories))
+            and (now - self._since[name] < GONE_SECONDS or running & set(status.brokers))
+        ]
+
+
+def _running(statuses: Iterable[AgentStatus]) -> set[int]:
+    """Brokers that run, by the metadata of agents that are up, but are watched by none of these agents."""
+    up = [status for status in statuses if status.up]
+    watched = {broker for status in up for broker in status.brokers}
+    brokers = each_broker(each for status in up for each in status.broker_statuses)
+    return {each.broker for each in broker_phases(brokers) if each.phase is Phase.RUNNING} - watched
+
+
 def _timed(client: AgentClient, request: StatusRequest) -> tuple[Status, float]:
     """Its status, and the time here in the middle of the call: other agents may take longer."""
     before = time.time()
@@ -317,9 +321,6 @@ def cluster_of(statuses: list[Status]) -> str:
     return found[0] if found else ""
 
 
-_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
-
-
 def file_options(settings: Settings) -> dict[str, str]:
     """The files of certificates and the token as options of the data source: their paths, which may be visible, never their content."""
     given = {name: getattr(settings, name) for name in _FILES}
@@ -342,16 +343,11 @@ def check_agents(settings: Settings) -> None:
             raise UsageError(f"--agents {target}: the token is not sent without TLS: name --agent-ca, and write https:// for one agent")
 
 
-# --- when a job asks its agents how they are: at each turn, but less often while all of them are well and no group commits. An answer costs
-# a call on both sides, which is half of what an idle job spends. What is known of groups is as old as the answers.
-
-
-QUIET_SECONDS = 2.5
-"""So long an answer holds of agents that are well. A turn comes each second, so it is the third one that asks."""
-
-
 class AgentPolls:
     """Any thread may call `landed`, one thread the rest.
+
+    When a job asks its agents how they are: at each turn, but less often while all of them are well and no group commits. An answer
+    costs a call on both sides, which is half of what an idle job spends. What is known of groups is as old as the answers.
 
     Args:
         clock: seconds of a clock that only goes forward.

@@ -25,10 +25,6 @@ _AS_JOBS = "-XX:+UseSerialGC"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
-class ArchiveError(SegtailError):
-    """No archive could be made."""
-
-
 def make(settings: Settings, log_dir: Path, scratch: Path, stop: threading.Event, begins: Callable[[str], None]) -> Path | None:
     """Make the archive for jobs of this installation, in place of one that is there; returns where it is, None if ``stop`` was set.
 
@@ -85,6 +81,20 @@ def _place(settings: Settings, java_home: Path) -> ClassArchive:
     return archive
 
 
+def refuse_directories(class_path: list[str]) -> None:
+    """Refuse a class path of which Java makes no archive.
+
+    Raises:
+        UsageError: a directory of it has files, as Spark's own configuration.
+    """
+    filled = [each for each in class_path if Path(each).is_dir() and any(Path(each).iterdir())]
+    if filled:
+        raise UsageError(
+            f"Java makes no archive of classes where a directory of the class path has files, as {filled[0]}: unset SPARK_CONF_DIR, "
+            "or let it name an empty directory, and give Spark's options as segtail's (spark.* in its configuration)"
+        )
+
+
 @contextmanager
 def _nothing_but_whole(archive: ClassArchive) -> Iterator[None]:
     """If there is no archive in the folder at the end, there is no folder."""
@@ -113,18 +123,8 @@ def _packed(classes: Path) -> bytes:
     return packed.getvalue()
 
 
-def refuse_directories(class_path: list[str]) -> None:
-    """Refuse a class path of which Java makes no archive.
-
-    Raises:
-        UsageError: a directory of it has files, as Spark's own configuration.
-    """
-    filled = [each for each in class_path if Path(each).is_dir() and any(Path(each).iterdir())]
-    if filled:
-        raise UsageError(
-            f"Java makes no archive of classes where a directory of the class path has files, as {filled[0]}: unset SPARK_CONF_DIR, "
-            "or let it name an empty directory, and give Spark's options as segtail's (spark.* in its configuration)"
-        )
+class ArchiveError(SegtailError):
+    """No archive could be made."""
 
 
 def write(archive: ClassArchive, java: Path, listed: Path, class_path: list[str], jar: bytes) -> None:

@@ -1,5 +1,7 @@
 """The checkpoint: everything that a job keeps, in one directory with one holder; and its repair after a loss of power."""
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import json
@@ -22,103 +24,18 @@ from streaming.common.whole_files import write_whole
 from streaming.errors import CheckpointError
 from streaming.kafka.formats.properties import known_clusters
 
-# --- repairs Spark's plans and commits in a checkpoint after a loss of power: the newest ones may be cut off or empty. Spark writes
-# ``offsets/N`` before micro-batch N and ``commits/N`` after it, with a version in the first line and JSON in the others
-# (`HDFSMetadataLog`). It refuses to start if a file is cut off, and does not always report which one.
-
-
 log = logging.getLogger(__name__)
 
 _VERSION = re.compile(r"v\d+")
+
 _NONE = "-"
 """The line for a source that has no offset."""
-
-
-def repair(spark: Path) -> None:
-    """Repair what can be repaired without changing a number; if nothing is damaged, nothing is done.
-
-    A damaged commit is removed: its micro-batch is run again by the same plan, and absolute values stay what they are. A damaged plan is
-    removed if it was the last one and is not committed: what is planned next follows what the states have counted.
-
-    Args:
-        spark: Spark's part of a checkpoint, which need not exist.
-
-    Raises:
-        CheckpointError: the last plan is damaged and committed, so it is not known where the next one begins.
-        OSError: a file cannot be read or removed.
-    """
-    commit, plan = newest(spark / "commits"), newest(spark / "offsets")
-    if commit is not None and not is_whole(commit):
-        _remove(commit, "the micro-batch is run once more")
-        commit = newest(spark / "commits")
-    if plan is not None and not is_whole(plan):
-        if commit is not None and int(commit.name) >= int(plan.name):
-            raise CheckpointError(
-                f"{plan} is damaged, so the job's position is lost: restore the checkpoint, or delete {spark.parent} to begin anew"
-            )
-        _remove(plan, "the micro-batch is planned again")
-
-
-def newest(directory: Path) -> Path | None:
-    """The file of the last micro-batch in a directory of plans or commits, None if there is none."""
-    if not directory.is_dir():
-        return None
-    found = [path for path in directory.iterdir() if path.name.isdigit()]
-    return max(found, key=lambda path: int(path.name), default=None)
-
-
-def is_whole(path: Path) -> bool:
-    """Whether a plan or commit is not cut off."""
-    version, *lines = path.read_bytes().decode(errors="replace").splitlines() or [""]
-    if not _VERSION.fullmatch(version) or not lines:
-        return False
-    try:
-        for line in lines:
-            if line != _NONE:
-                json.loads(line)
-    except ValueError:
-        return False
-    return True
-
-
-def _remove(path: Path, what_follows: str) -> None:
-    log.warning("a file of the checkpoint is cut off and is removed: %s", what_follows, extra={"path": str(path)})
-    path.unlink()
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-
-
-# --- how many shards a new checkpoint's state has: few, because each costs time in a micro-batch; more if one would hold too many logs. A
-# shard that changes is written as a whole, about 0.7 KB per log, whatever has changed in it. Whatever it holds, it also takes 1.3 ms of a
-# micro-batch, and Spark needs as much again. Between 1,000 and 2,500 logs per shard both costs stay small.
-
 
 _ROOM = 2
 """A cluster grows, but the number of shards does not: it is chosen for so many times the logs that are there at first."""
 
 _SHARDS = ((10_000, 4), (40_000, 16))
 _MOST = 64
-
-
-def shards_for(logs: int) -> int:
-    """The shards of a state that begins with so many logs."""
-    return next((shards for most, shards in _SHARDS if _ROOM * logs <= most), _MOST)
-
-
-def logs_in(log_dirs: Iterable[LogDir]) -> int:
-    """How many logs are in these log dirs; a log dir that cannot be read counts as empty."""
-    found = 0
-    for log_dir in log_dirs:
-        try:
-            found += len(list_partitions(log_dir, lambda _: ""))
-        except OSError as error:
-            log.warning("log dir is not counted when the state's shards are chosen", extra={"log_dir": log_dir.path, "error": str(error)})
-    return found
-
-
-def logs_of(answers: Sequence[Status], addresses: int) -> int:
-    """How many logs the agents at all ``addresses`` watch. Those that have not answered are assumed to have as many each as the others."""
-    return sum(each.logs for each in answers) * max(addresses, len(answers)) // max(1, len(answers))
-
 
 VERSION = 2
 """The version of what a job keeps."""
@@ -127,27 +44,6 @@ JVM_WAIT_SECONDS = 60.0
 """How long to wait for the JVM of a killed job: it ends when it notices that the job is gone."""
 
 _JVM_POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class JobIdentity:
-    """The identity of the job, as long as its checkpoint exists. ``state_shards`` cannot change: a log's shard is part of the state.
-
-    ``cluster_id``: "" not known, as of brokers before 2.4.
-    """
-
-    version: int
-    job_id: str
-    cluster_id: str
-    state_shards: int
-
-
-def cluster_of_checkpoint(directory: Path) -> str:
-    """The cluster that a checkpoint belongs to, "" if there is none yet. Opening a checkpoint that is not understood reports the error."""
-    try:
-        return str(json.loads((directory / "job.json").read_text())["cluster_id"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 class Checkpoint:
@@ -284,3 +180,102 @@ class Checkpoint:
     def close(self) -> None:
         """Release it. Another job can hold it as soon as Spark's JVM has released it too."""
         self._held.close()
+
+
+def repair(spark: Path) -> None:
+    """Repair what can be repaired without changing a number; if nothing is damaged, nothing is done.
+
+    A damaged commit is removed: its micro-batch is run again by the same plan, and absolute values stay what they are. A damaged plan is
+    removed if it was the last one and is not committed: what is planned next follows what the states have counted.
+
+    Args:
+        spark: Spark's part of a checkpoint, which need not exist.
+
+    Raises:
+        CheckpointError: the last plan is damaged and committed, so it is not known where the next one begins.
+        OSError: a file cannot be read or removed.
+    """
+    commit, plan = newest(spark / "commits"), newest(spark / "offsets")
+    if commit is not None and not is_whole(commit):
+        _remove(commit, "the micro-batch is run once more")
+        commit = newest(spark / "commits")
+    if plan is not None and not is_whole(plan):
+        if commit is not None and int(commit.name) >= int(plan.name):
+            raise CheckpointError(
+                f"{plan} is damaged, so the job's position is lost: restore the checkpoint, or delete {spark.parent} to begin anew"
+            )
+        _remove(plan, "the micro-batch is planned again")
+
+
+def newest(directory: Path) -> Path | None:
+    """The file of the last micro-batch in a directory of plans or commits, None if there is none."""
+    if not directory.is_dir():
+        return None
+    found = [path for path in directory.iterdir() if path.name.isdigit()]
+    return max(found, key=lambda path: int(path.name), default=None)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a plan or commit is not cut off."""
+    version, *lines = path.read_bytes().decode(errors="replace").splitlines() or [""]
+    if not _VERSION.fullmatch(version) or not lines:
+        return False
+    try:
+        for line in lines:
+            if line != _NONE:
+                json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _remove(path: Path, what_follows: str) -> None:
+    log.warning("a file of the checkpoint is cut off and is removed: %s", what_follows, extra={"path": str(path)})
+    path.unlink()
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class JobIdentity:
+    """The identity of the job, as long as its checkpoint exists. ``state_shards`` cannot change: a log's shard is part of the state.
+
+    How many shards a new checkpoint's state has: few, because each costs time in a micro-batch; more if one would hold too many logs.
+    A shard that changes is written as a whole, about 0.7 KB per log, whatever has changed in it. Whatever it holds, it also takes 1.3
+    ms of a micro-batch, and Spark needs as much again. Between 1,000 and 2,500 logs per shard both costs stay small.
+
+    ``cluster_id``: "" not known, as of brokers before 2.4.
+    """
+
+    version: int
+    job_id: str
+    cluster_id: str
+    state_shards: int
+
+
+def shards_for(logs: int) -> int:
+    """The shards of a state that begins with so many logs."""
+    return next((shards for most, shards in _SHARDS if _ROOM * logs <= most), _MOST)
+
+
+def logs_in(log_dirs: Iterable[LogDir]) -> int:
+    """How many logs are in these log dirs; a log dir that cannot be read counts as empty."""
+    found = 0
+    for log_dir in log_dirs:
+        try:
+            found += len(list_partitions(log_dir, lambda _: ""))
+        except OSError as error:
+            log.warning("log dir is not counted when the state's shards are chosen", extra={"log_dir": log_dir.path, "error": str(error)})
+    return found
+
+
+def logs_of(answers: Sequence[Status], addresses: int) -> int:
+    """How many logs the agents at all ``addresses`` watch. Those that have not answered are assumed to have as many each as the others."""
+    return sum(each.logs for each in answers) * max(addresses, len(answers)) // max(1, len(answers))
+
+
+def cluster_of_checkpoint(directory: Path) -> str:
+    """The cluster that a checkpoint belongs to, "" if there is none yet. Opening a checkpoint that is not understood reports the error."""
+    try:
+        return str(json.loads((directory / "job.json").read_text())["cluster_id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

@@ -82,18 +82,6 @@ def found(directory: Path | None, java_home: Path, given: Mapping[str, str]) -> 
     return archive
 
 
-def _unfit(archive: ClassArchive, given: Mapping[str, str]) -> Iterator[str]:
-    """Why it is not used."""
-    if CLASS_PATH in given:
-        yield f"{CLASS_PATH} is given"
-    for path in (archive.folder, archive.classes, archive.jar):
-        found = path.stat()
-        if found.st_uid not in (0, os.geteuid()) or found.st_mode & _SHARED_BITS:  # what is in it is executed
-            yield f"{path} may be written by others"
-    if archive.size.read_text() != str(archive.classes.stat().st_size):
-        yield f"{archive.classes} is not whole"
-
-
 def place(directory: Path | None, java_home: Path) -> ClassArchive:
     """Where the archive of this Java and this Spark is, or would be.
 
@@ -120,3 +108,15 @@ def _as_java_compares(file: Path) -> str:
 def _cache() -> Path:
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (named if named.is_absolute() else Path.home() / ".cache") / "segtail"
+
+
+def _unfit(archive: ClassArchive, given: Mapping[str, str]) -> Iterator[str]:
+    """Why it is not used."""
+    if CLASS_PATH in given:
+        yield f"{CLASS_PATH} is given"
+    for path in (archive.folder, archive.classes, archive.jar):
+        found = path.stat()
+        if found.st_uid not in (0, os.geteuid()) or found.st_mode & _SHARED_BITS:  # what is in it is executed
+            yield f"{path} may be written by others"
+    if archive.size.read_text() != str(archive.classes.stat().st_size):
+        yield f"{archive.classes} is not whole"

@@ -31,17 +31,63 @@ from streaming.spark.job.agent_statuses import AgentWatch
 from streaming.spark.query.query import QUERY_NAME, reason
 from streaming.spark.source import agent_connections
 
-# --- the files of a checkpoint on any file system of Hadoop's, by Spark's JVM.
-
-
 _RENEWED = 3
 """The times of so many files with the largest numbers are asked for again: others are not written any more, and each time is a call."""
 
 _NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 
 
+def rounds_of(
+    settings: Settings,
+    table: Table,
+    board: GroupBoard,
+    observer: Observer,
+    agents: AgentWatch,
+    files: ClientFiles,
+    clock: Callable[[], float],
+    hadoop: Callable[[], tuple[Any, Any] | None],
+) -> GroupRounds:
+    """The rounds of a job, not started yet: with the clients of its agents, and with what these report of the cluster.
+
+    Args:
+        hadoop: as for `HadoopFiles`.
+    """
+
+    def statuses() -> Iterator[BrokerStatus]:
+        return (status for each in observer.agents if each.up for status in each.broker_statuses)
+
+    def topics() -> Mapping[str, int] | None:
+        return topic_partitions(newest(each for each in statuses() if each.counts))
+
+    stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
+    checkpoints = settings.spark_checkpoints
+    tracker = GroupTracker(table.export, stopped_after_ms, throwaway=settings.throwaway_groups, checkpoints=checkpoints)
+    around = Surroundings(
+        agents=lambda: clients_of(observer, files),
+        cluster_topics=topics,
+        deletions=lambda: deletions_of(statuses()),
+        clock=clock,
+        consumer=lambda: agents.consumer,
+        queries={each.name: CheckpointReader(each.shown, _files_of(each, hadoop)).look for each in checkpoints},
+    )
+    return GroupRounds(table, board, tracker, around)
+
+
+def clients_of(observer: Observer, files: ClientFiles) -> dict[str, AgentClient]:
+    """The clients of the agents that are up, by name."""
+    up = (each for each in observer.agents if each.up and each.address)
+    return {each.name: agent_connections.client(each.address, files) for each in up}
+
+
+def _files_of(checkpoint: QueryCheckpoint, hadoop: Callable[[], tuple[Any, Any] | None]) -> CheckpointFiles:
+    """A directory of this machine needs no JVM."""
+    return HadoopFiles(checkpoint.uri, hadoop) if checkpoint.local is None else LocalCheckpoint(checkpoint.local)
+
+
 class HadoopFiles:
     """As `CheckpointFiles`. Each look is some twenty calls into the JVM, however many files there are; the first one asks for all times.
+
+    The files of a checkpoint on any file system of Hadoop's, by Spark's JVM.
 
     Args:
         uri: of the checkpoint.
@@ -148,50 +194,3 @@ def observer_of(settings: Settings, pacer: Pacer, *, once: bool) -> Observer:
         pace=lambda: None if once else pacer.pace if fixed is None else fixed,
         monotonic=time.monotonic,
     )
-
-
-def rounds_of(
-    settings: Settings,
-    table: Table,
-    board: GroupBoard,
-    observer: Observer,
-    agents: AgentWatch,
-    files: ClientFiles,
-    clock: Callable[[], float],
-    hadoop: Callable[[], tuple[Any, Any] | None],
-) -> GroupRounds:
-    """The rounds of a job, not started yet: with the clients of its agents, and with what these report of the cluster.
-
-    Args:
-        hadoop: as for `HadoopFiles`.
-    """
-
-    def statuses() -> Iterator[BrokerStatus]:
-        return (status for each in observer.agents if each.up for status in each.broker_statuses)
-
-    def topics() -> Mapping[str, int] | None:
-        return topic_partitions(newest(each for each in statuses() if each.counts))
-
-    stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
-    checkpoints = settings.spark_checkpoints
-    tracker = GroupTracker(table.export, stopped_after_ms, throwaway=settings.throwaway_groups, checkpoints=checkpoints)
-    around = Surroundings(
-        agents=lambda: clients_of(observer, files),
-        cluster_topics=topics,
-        deletions=lambda: deletions_of(statuses()),
-        clock=clock,
-        consumer=lambda: agents.consumer,
-        queries={each.name: CheckpointReader(each.shown, _files_of(each, hadoop)).look for each in checkpoints},
-    )
-    return GroupRounds(table, board, tracker, around)
-
-
-def _files_of(checkpoint: QueryCheckpoint, hadoop: Callable[[], tuple[Any, Any] | None]) -> CheckpointFiles:
-    """A directory of this machine needs no JVM."""
-    return HadoopFiles(checkpoint.uri, hadoop) if checkpoint.local is None else LocalCheckpoint(checkpoint.local)
-
-
-def clients_of(observer: Observer, files: ClientFiles) -> dict[str, AgentClient]:
-    """The clients of the agents that are up, by name."""
-    up = (each for each in observer.agents if each.up and each.address)
-    return {each.name: agent_connections.client(each.address, files) for each in up}

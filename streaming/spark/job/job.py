@@ -55,6 +55,7 @@ POLL_SECONDS = 1.0
 _AT_ONCE = timedelta(0)
 _LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query is no busy loop
 _QUICK_POLL_SECONDS = 0.25
+
 _NAMED = 10
 """An error message names so many logs that could not be read."""
 
@@ -63,10 +64,6 @@ _ONCE_ATTEMPTS = 3
 _BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 _WELL_SECONDS = 60.0
 _STOP_SECONDS = 3.0
-
-
-class JobError(SegtailError):
-    """The query failed and is not started again."""
 
 
 class Job:
@@ -502,3 +499,7 @@ def repeated(action: Callable[[], object], seconds: float) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+class JobError(SegtailError):
+    """The query failed and is not started again."""

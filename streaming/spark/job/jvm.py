@@ -30,9 +30,45 @@ _START_SECONDS = 120.0
 _STOP_SECONDS = 2.0
 _POLL_SECONDS = 0.05
 
+_PLAIN = frozenset(string.ascii_letters + string.digits + "._-/,")
 
-class SparkError(SegtailError):
-    """Spark's JVM did not start, or is gone."""
+_IDLE_SECONDS = 30
+"""How long py4j keeps a connection that no thread uses; its own default."""
+
+spark_log = logging.getLogger("spark")
+
+_MARK = "segtail-log"
+_LOGGED = re.compile(rf"{_MARK} (?P<level>\w+) (?P<logger>\S+) (?P<message>.*)")
+_LEVELS = {"FATAL": logging.CRITICAL, "ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO}
+
+# Printed at every start or by every new query, and useless: PySpark prints its steps, and the JVM prints that Spark requests a module.
+_CHATTER = re.compile(
+    r"(Starting )?Streaming TransformWithStateInPandas Python worker"
+    r"|WARNING: Using incubator modules: jdk\.incubator\.vector"
+    r"|\s*$"
+)
+
+# A worker whose JVM has all it wanted, and is gone before the worker has finished: through Unix sockets that is an error of the worker.
+_HUNG_UP = (
+    re.compile(r"Traceback \(most recent call last\):"),
+    re.compile(r'  File ".*/pyspark/daemon\.py", line \d+, in manager'),
+    re.compile(r'  File ".*/pyspark/daemon\.py", line \d+, in worker'),
+    re.compile(r"BrokenPipeError: .*"),
+)
+
+_SOURCE = re.compile(r" {4}.*")
+"""What a traceback shows of a frame, between those lines."""
+
+# The job logs once why a query failed; these loggers repeat it, task by task.
+_FAILURES = (
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.util.Utils",
+    "org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2Exec",
+    "org.apache.spark.sql.execution.streaming",
+    "org.apache.spark.sql.execution.python",
+    "org.apache.spark.api.python",
+)
 
 
 class Jvm:
@@ -132,6 +168,18 @@ class Jvm:
         self._process.wait()
 
 
+def properties(options: dict[str, str]) -> str:
+    """A Java properties file (`java.util.Properties.load`): every character that could be misread is escaped."""
+    return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in options.items())
+
+
+def _escaped(text: str) -> str:
+    if _PLAIN.issuperset(text):
+        return text
+    units = text.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
 def spark_home(environ: Mapping[str, str]) -> Path:
     """Where Spark lies: at ``SPARK_HOME``, else where PySpark does. PySpark's own search begins beside the current directory.
 
@@ -148,19 +196,8 @@ def spark_home(environ: Mapping[str, str]) -> Path:
     return found
 
 
-def properties(options: dict[str, str]) -> str:
-    """A Java properties file (`java.util.Properties.load`): every character that could be misread is escaped."""
-    return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in options.items())
-
-
-_PLAIN = frozenset(string.ascii_letters + string.digits + "._-/,")
-
-
-def _escaped(text: str) -> str:
-    if _PLAIN.issuperset(text):
-        return text
-    units = text.encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+class SparkError(SegtailError):
+    """Spark's JVM did not start, or is gone."""
 
 
 def guard_callbacks(gateway: Any) -> None:
@@ -191,48 +228,6 @@ def guard_callbacks(gateway: Any) -> None:
     field.set(java, client)
 
 
-_IDLE_SECONDS = 30
-"""How long py4j keeps a connection that no thread uses; its own default."""
-
-
-# --- logs in this process what the JVM and its Python workers print.
-
-
-spark_log = logging.getLogger("spark")
-
-_MARK = "segtail-log"
-_LOGGED = re.compile(rf"{_MARK} (?P<level>\w+) (?P<logger>\S+) (?P<message>.*)")
-_LEVELS = {"FATAL": logging.CRITICAL, "ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO}
-
-# Printed at every start or by every new query, and useless: PySpark prints its steps, and the JVM prints that Spark requests a module.
-_CHATTER = re.compile(
-    r"(Starting )?Streaming TransformWithStateInPandas Python worker"
-    r"|WARNING: Using incubator modules: jdk\.incubator\.vector"
-    r"|\s*$"
-)
-
-# A worker whose JVM has all it wanted, and is gone before the worker has finished: through Unix sockets that is an error of the worker.
-_HUNG_UP = (
-    re.compile(r"Traceback \(most recent call last\):"),
-    re.compile(r'  File ".*/pyspark/daemon\.py", line \d+, in manager'),
-    re.compile(r'  File ".*/pyspark/daemon\.py", line \d+, in worker'),
-    re.compile(r"BrokenPipeError: .*"),
-)
-_SOURCE = re.compile(r" {4}.*")
-"""What a traceback shows of a frame, between those lines."""
-
-# The job logs once why a query failed; these loggers repeat it, task by task.
-_FAILURES = (
-    "org.apache.spark.executor.Executor",
-    "org.apache.spark.scheduler.TaskSetManager",
-    "org.apache.spark.util.Utils",
-    "org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2Exec",
-    "org.apache.spark.sql.execution.streaming",
-    "org.apache.spark.sql.execution.python",
-    "org.apache.spark.api.python",
-)
-
-
 def log4j_properties(*, debug: bool) -> str:
     """Spark's logging: errors, one per line, with a level and logger that `forward` can parse; with ``debug`` warnings and traces too."""
     level, trace = ("warn", "full") if debug else ("error", "none")
@@ -255,7 +250,10 @@ def log4j_properties(*, debug: bool) -> str:
 
 
 def forward(output: IO[str], ending: threading.Event) -> threading.Thread:
-    """Log every line of ``output`` until it ends, in a thread of its own. ``ending`` is set once the query is being stopped."""
+    """Log every line of ``output`` until it ends, in a thread of its own. ``ending`` is set once the query is being stopped.
+
+    Logs in this process what the JVM and its Python workers print.
+    """
     thread = threading.Thread(target=_forward, args=(output, ending), daemon=True, name="jvm-output")
     thread.start()
     return thread

@@ -90,6 +90,23 @@ _STOP_SECONDS = 2.0
 _JVM_GONE = "Unable to cleanly shutdown Spark JVM"
 """PySpark prints this warning, with a line of its code, where the JVM ended first: killed by segtail or by a supervisor."""
 
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+
+_SCRIPT = """\
+#!/bin/sh
+set -f
+IFS=:
+kept=
+for each in $PYTHONPATH; do
+  case $each in
+    "$SPARK_HOME"/python/lib/*.zip | "$SPARK_HOME"/jars/*.jar) ;;
+    *) kept="$kept${kept:+:}$each" ;;
+  esac
+done
+export PYTHONPATH="$kept"
+exec @PYTHON@ "$@"
+"""
+
 
 class Spark:
     """One JVM, and from `connect` on its session; a process has only one in its lifetime."""
@@ -215,34 +232,10 @@ class Spark:
         self._jvm.stop()
 
 
-def is_local(master: str) -> bool:
-    """Whether tasks run in the driver's own JVM."""
-    return re.fullmatch(r"local(\[.*\])?", master) is not None
-
-
-def _broken(*_: object) -> None:
-    log.debug("a connection of the JVM broke")
-
-
 def _hush_py4j() -> None:
     """Silence py4j: it logs every broken call with its stack, partly by the root logger. The caller logs what the failure means."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
-
-
-def within(seconds: float, action: Callable[[], None]) -> None:
-    """Do something that ends something in the JVM, and wait for at most ``seconds``. If the JVM is gone, there is nothing to end."""
-
-    def act() -> None:
-        warnings.filterwarnings("ignore", _JVM_GONE, RuntimeWarning)
-        try:
-            action()
-        except (Py4JError, OSError) as error:
-            log.debug("the JVM does not answer any more", extra={"error": error_text(error)})
-
-    thread = threading.Thread(target=act, daemon=True, name="stop")
-    thread.start()
-    thread.join(seconds)
 
 
 def _emptied(scratch: Path) -> Path:
@@ -253,15 +246,31 @@ def _emptied(scratch: Path) -> Path:
     return scratch
 
 
-def _socket_directory(directory: Path) -> str:
-    """A path of a directory that is short enough for a socket in it, and without capitals, while this process lives.
+def write_interpreter(python: str, directory: Path, modules: Iterable[ModuleType] = (pyspark, py4j)) -> str:
+    """Write the script; returns the command to start Python by.
 
-    A worker of PySpark 4.3.0 gets the path of the state's socket in lower case: ``EvalConf.get`` takes every value for a flag.
+    The Python of Spark's processes on this host: the one of this process, with the path that this process has. Spark puts a zip with
+    PySpark, and one of its jars, first on the path of each Python that it starts. A zip has no compiled modules, so each of a job's
+    six daemons and workers would compile whatever it imports: half a second of CPU and 15 MB each. A script around Python takes both
+    off the path again, so that PySpark is imported from where it is installed.
+
+    That is ``python`` itself where the script would not help, because this process has its own modules from a zip, or cannot be executed.
+
+    Args:
+        directory: one for this user alone.
+        modules: those that Spark has in zips.
     """
-    path = str(directory)
-    if len(path) <= _SOCKET_DIRECTORY_CHARACTERS and path == path.lower():
-        return path
-    return f"/proc/{os.getpid()}/fd/{os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)}"
+    if not all(Path(str(each.__file__)).is_file() for each in modules):
+        return python
+    script = directory / "python"
+    script.write_text(_SCRIPT.replace("@PYTHON@", shlex.quote(python)))
+    script.chmod(0o700)
+    return str(script) if os.access(script, os.X_OK) else python  # not on a file system without execution
+
+
+def is_local(master: str) -> bool:
+    """Whether tasks run in the driver's own JVM."""
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict[str, str]:
@@ -290,7 +299,19 @@ def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) ->
     }
 
 
-_EARLIEST = (1980, 1, 1, 0, 0, 0)
+def _socket_directory(directory: Path) -> str:
+    """A path of a directory that is short enough for a socket in it, and without capitals, while this process lives.
+
+    A worker of PySpark 4.3.0 gets the path of the state's socket in lower case: ``EvalConf.get`` takes every value for a flag.
+    """
+    path = str(directory)
+    if len(path) <= _SOCKET_DIRECTORY_CHARACTERS and path == path.lower():
+        return path
+    return f"/proc/{os.getpid()}/fd/{os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)}"
+
+
+def _broken(*_: object) -> None:
+    log.debug("a connection of the JVM broke")
 
 
 def zip_package(directory: Path) -> Path:
@@ -309,40 +330,16 @@ def zip_package(directory: Path) -> Path:
     return path
 
 
-# --- the Python of Spark's processes on this host: the one of this process, with the path that this process has. Spark puts a zip with
-# PySpark, and one of its jars, first on the path of each Python that it starts. A zip has no compiled modules, so each of a job's six
-# daemons and workers would compile whatever it imports: half a second of CPU and 15 MB each. A script around Python takes both off the path
-# again, so that PySpark is imported from where it is installed.
+def within(seconds: float, action: Callable[[], None]) -> None:
+    """Do something that ends something in the JVM, and wait for at most ``seconds``. If the JVM is gone, there is nothing to end."""
 
+    def act() -> None:
+        warnings.filterwarnings("ignore", _JVM_GONE, RuntimeWarning)
+        try:
+            action()
+        except (Py4JError, OSError) as error:
+            log.debug("the JVM does not answer any more", extra={"error": error_text(error)})
 
-_SCRIPT = """\
-#!/bin/sh
-set -f
-IFS=:
-kept=
-for each in $PYTHONPATH; do
-  case $each in
-    "$SPARK_HOME"/python/lib/*.zip | "$SPARK_HOME"/jars/*.jar) ;;
-    *) kept="$kept${kept:+:}$each" ;;
-  esac
-done
-export PYTHONPATH="$kept"
-exec @PYTHON@ "$@"
-"""
-
-
-def write_interpreter(python: str, directory: Path, modules: Iterable[ModuleType] = (pyspark, py4j)) -> str:
-    """Write the script; returns the command to start Python by.
-
-    That is ``python`` itself where the script would not help, because this process has its own modules from a zip, or cannot be executed.
-
-    Args:
-        directory: one for this user alone.
-        modules: those that Spark has in zips.
-    """
-    if not all(Path(str(each.__file__)).is_file() for each in modules):
-        return python
-    script = directory / "python"
-    script.write_text(_SCRIPT.replace("@PYTHON@", shlex.quote(python)))
-    script.chmod(0o700)
-    return str(script) if os.access(script, os.X_OK) else python  # not on a file system without execution
+    thread = threading.Thread(target=act, daemon=True, name="stop")
+    thread.start()
+    thread.join(seconds)

@@ -14,6 +14,7 @@ from streaming.common.workers import freeze_imports
 if TYPE_CHECKING:
     import pandas as pd
 
+
 _STATE = StructType([StructField("logs", BinaryType())])
 _LISTS = StructType([StructField("segments", BinaryType())])
 

@@ -31,6 +31,7 @@ from streaming.spark.client.agent_client import ANSWER_SECONDS, STREAM_SECONDS, 
 from streaming.spark.source.job_options import SourceOptions
 
 log = logging.getLogger(__name__)
+
 configure_worker()  # Spark imports this where it plans and reads
 
 PATIENCE_SECONDS = 20.0
@@ -75,14 +76,18 @@ _PAUSE_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")
 
-
 _job_logs = False
 
+_AT_ONCE = 1 << 16
+"""Each agent has a thread of its own when it is asked: those that do not answer take none from the others."""
 
-def leave_to_the_job() -> None:
-    """In this process, do not log what the job logs too: the job asks each agent for its status in a process of its own."""
-    global _job_logs
-    _job_logs = True
+_MOST_WORDS = 500  # of an error
+
+RANGE_SECONDS = 10.0
+"""How long the rows of one of several agents may take, so long as nothing is known against it. Others' rows wait for them."""
+
+HELD_UP_SHARE = 9
+"""After a range that did not arrive again, an agent is left alone for so many times as long as the others have waited for it."""
 
 
 class AgentLine:
@@ -241,32 +246,19 @@ class AgentLine:
         return True
 
 
-def line(address: str, files: ClientFiles = NO_FILES) -> AgentLine:
-    """The line of this process to an address."""
-    return _line(address, files)
-
-
 @cache
-def _line(address: str, files: ClientFiles) -> AgentLine:
-    return AgentLine(address, files)
-
-
-def client(address: str, files: ClientFiles = NO_FILES) -> AgentClient:
-    """The connection of this process to an address."""
-    return line(address, files).client
+def _background() -> Lane:
+    return Lane("agent", _AT_ONCE, _AT_ONCE)
 
 
 def _identity(status: Status) -> tuple[str, str, int]:
     return status.version, status.journal, status.protocol
 
 
-_AT_ONCE = 1 << 16
-"""Each agent has a thread of its own when it is asked: those that do not answer take none from the others."""
-
-
-@cache
-def _background() -> Lane:
-    return Lane("agent", _AT_ONCE, _AT_ONCE)
+def leave_to_the_job() -> None:
+    """In this process, do not log what the job logs too: the job asks each agent for its status in a process of its own."""
+    global _job_logs
+    _job_logs = True
 
 
 def ask_all(
@@ -292,10 +284,14 @@ def ask_all(
     return {each.client.address: answer for each, answer in zip(lines, answers, strict=True) if answer is not None}
 
 
-def errors(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
-    """The reason of each agent that does not answer, by address."""
-    found = {address: line(address, files).error for address in addresses}
-    return {address: error for address, error in found.items() if error is not None}
+def line(address: str, files: ClientFiles = NO_FILES) -> AgentLine:
+    """The line of this process to an address."""
+    return _line(address, files)
+
+
+@cache
+def _line(address: str, files: ClientFiles) -> AgentLine:
+    return AgentLine(address, files)
 
 
 def misfits(answers: Mapping[str, Status], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
@@ -311,12 +307,19 @@ def misfits(answers: Mapping[str, Status], files: ClientFiles = NO_FILES) -> dic
     return {address: error for address, error in found.items() if error is not None}
 
 
-# --- what the process that plans finds out about agents, for the job, whose own process asks each of them how it is and nothing else.
-
-
 def unanswered_path(checks: Path) -> Path:
     """The file for that, beside the one with the last check for work."""
     return checks.with_name("unanswered")
+
+
+def unanswered(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
+    """The agents that do not answer what they are asked here, though they may answer the job: the first call of each, by address."""
+    found: dict[str, AgentError] = {}
+    for address in addresses:
+        for call, error in line(address, files).unanswered.copy().items():
+            if error.reason not in _AWAY:
+                found.setdefault(address, AgentError(f"{error}, asked for {call}", error.reason))
+    return found
 
 
 def write_unanswered(path: Path, errors: Mapping[str, AgentError]) -> None:
@@ -324,6 +327,12 @@ def write_unanswered(path: Path, errors: Mapping[str, AgentError]) -> None:
     write_whole(
         path, json.dumps({address: [str(error)[:_MOST_WORDS], error.reason] for address, error in errors.items()}).encode(), lasting=False
     )
+
+
+def errors(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
+    """The reason of each agent that does not answer, by address."""
+    found = {address: line(address, files).error for address in addresses}
+    return {address: error for address, error in found.items() if error is not None}
 
 
 def read_unanswered(path: Path) -> dict[str, AgentError]:
@@ -335,19 +344,6 @@ def read_unanswered(path: Path) -> dict[str, AgentError]:
     except (OSError, ValueError, AttributeError, TypeError) as error:
         log.warning("what the query knows of agents cannot be read", extra={"path": str(path), "error": str(error)})
         return {}
-
-
-_MOST_WORDS = 500  # of an error
-
-
-def unanswered(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
-    """The agents that do not answer what they are asked here, though they may answer the job: the first call of each, by address."""
-    found: dict[str, AgentError] = {}
-    for address in addresses:
-        for call, error in line(address, files).unanswered.copy().items():
-            if error.reason not in _AWAY:
-                found.setdefault(address, AgentError(f"{error}, asked for {call}", error.reason))
-    return found
 
 
 def unwelcome(
@@ -391,6 +387,8 @@ def read_ranges(
     options: SourceOptions, ranges: Mapping[str, Range], addresses: Mapping[str, str], seconds: Mapping[str, float]
 ) -> Iterator[tuple[str, pa.Table | None]]:
     """All rows of each agent's range, in the order in which they arrive; None for an agent that does not answer.
+
+    What the process that plans finds out about agents, for the job, whose own process asks each of them how it is and nothing else.
 
     All ranges are read at the same time, and each is retried for a while. Rows that do not arrive are planned again.
 
@@ -440,11 +438,9 @@ def _read_range(options: SourceOptions, agent: str, request: Range, addresses: M
         time.sleep(_PAUSE_SECONDS)
 
 
-RANGE_SECONDS = 10.0
-"""How long the rows of one of several agents may take, so long as nothing is known against it. Others' rows wait for them."""
-
-HELD_UP_SHARE = 9
-"""After a range that did not arrive again, an agent is left alone for so many times as long as the others have waited for it."""
+def client(address: str, files: ClientFiles = NO_FILES) -> AgentClient:
+    """The connection of this process to an address."""
+    return line(address, files).client
 
 
 class Backoff:

@@ -4,6 +4,8 @@ Logs belong to brokers. Several agents may share the log dirs of one broker, or 
 gone only if no agent has it, and all agents have answered.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,26 +41,7 @@ BUFFER_BYTES = 64 << 20
 
 _PAUSE_SECONDS = 0.25
 
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """An agent's `Reached`, unpacked where it was received: what is none is a problem of that agent alone."""
-
-    said: Reached
-    changed: dict[LogName, Position]
-    absent: dict[LogName, Position]
-    available: dict[LogName, Position]
-
-    @classmethod
-    def of(cls, said: Reached, address: str) -> "_Plan":
-        return cls(said, *(_unpacked(each, address) for each in (said.changed, said.absent, said.available)))
-
-
-@dataclass
-class AgentTask(Task):
-    """Excerpts of the agent of this name, which was at ``address`` when they were planned."""
-
-    agent: str = ""
+_BEFORE, _TO = attrgetter("before"), attrgetter("to")
 
 
 class AgentLogs(StreamLogs):
@@ -206,7 +189,7 @@ class AgentLogs(StreamLogs):
         self._agents = {address: status for address, status in self._agents.items() if address in answers}
         return answers
 
-    def _take(self, found: "_Found", address: str, key: str, answer: Between, absent: Collection[LogName]) -> None:
+    def _take(self, found: _Found, address: str, key: str, answer: Between, absent: Collection[LogName]) -> None:
         """Take what an agent has of the logs that no other one had; ``absent``: those that it lacks."""
         moves = found.left.get(key, [])
         own = {move.name for move in moves if move.name not in absent}
@@ -219,7 +202,7 @@ class AgentLogs(StreamLogs):
             found.tasks.append(StreamTask(scan))
         self._tell(found, key, [each for each in answer.missing if LogName(each.topic, each.partition) in own])
 
-    def _tell(self, found: "_Found", key: str, missing: Iterable[Missing]) -> None:
+    def _tell(self, found: _Found, key: str, missing: Iterable[Missing]) -> None:
         rows = (missing_row(self._options.relation, key, each) for each in missing)
         found.rows += [each for each in rows if each is not None]
 
@@ -261,7 +244,7 @@ class AgentLogs(StreamLogs):
         reasons = [str(errors.get(address, f"agent at {address}: it does not answer")) for address in addresses]
         return "; ".join(reasons) or "option agents: none has an address yet"
 
-    def _why_missing(self, found: "_Found", late: Sequence[str]) -> str:
+    def _why_missing(self, found: _Found, late: Sequence[str]) -> str:
         key = next(iter(found.left))
         name = found.left[key][0].name
         reasons = [*found.away.values(), *([self._reasons(late)] if late else [])]
@@ -273,7 +256,25 @@ class AgentLogs(StreamLogs):
             raise AgentError(f"agent at {client.address}: it is {status.agent} no more")
 
 
-_BEFORE, _TO = attrgetter("before"), attrgetter("to")
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """An agent's `Reached`, unpacked where it was received: what is none is a problem of that agent alone."""
+
+    said: Reached
+    changed: dict[LogName, Position]
+    absent: dict[LogName, Position]
+    available: dict[LogName, Position]
+
+    @classmethod
+    def of(cls, said: Reached, address: str) -> _Plan:
+        return cls(said, *(_unpacked(each, address) for each in (said.changed, said.absent, said.available)))
+
+
+def _unpacked(packed: str, address: str) -> dict[LogName, Position]:
+    try:
+        return unpack(packed)
+    except ValueError as error:
+        raise AgentError(f"agent at {address}: its positions cannot be read ({error})", Reason.PROTOCOL) from error
 
 
 @dataclass(slots=True)
@@ -293,6 +294,13 @@ class _Found:
         self.left.pop(key, None)
         if moves:
             self.left[key] = moves
+
+
+@dataclass
+class AgentTask(Task):
+    """Excerpts of the agent of this name, which was at ``address`` when they were planned."""
+
+    agent: str = ""
 
 
 class _TaskReader(AgentReader):
@@ -364,10 +372,3 @@ class _Kept:
                 self.has_passed = True
                 yield from pieces
                 pieces = []
-
-
-def _unpacked(packed: str, address: str) -> dict[LogName, Position]:
-    try:
-        return unpack(packed)
-    except ValueError as error:
-        raise AgentError(f"agent at {address}: its positions cannot be read ({error})", Reason.PROTOCOL) from error

@@ -1,5 +1,7 @@
 """What reading at once has in common, whatever process opens the files: tasks, filters, and rows with what was not there."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,117 +29,11 @@ from streaming.spark.source.public_options import PublicOptions
 from streaming.spark.source.public_rows import ARROW, public_batches, public_ranges, public_transactions, skipped_row
 from streaming.spark.source.relations import Relation
 
-# --- what filters of a query say about which logs, and which parts of them, have to be read at all.
-
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BEFORE = (LessThan, LessThanOrEqual)
 _AFTER = (GreaterThan, GreaterThanOrEqual)
 
-
-@dataclass(frozen=True, slots=True)
-class PushedFilters:
-    """The logs that a query wants: topics and partitions (None: all), batches by their base offsets, and by time.
-
-    ``reached_offset``: no batch that ends before it is wanted. ``timestamp``: Unix milliseconds; nothing before the first batch that has a
-    record of then or later is wanted. -1: no such bound.
-    """
-
-    topics: frozenset[str] | None = None
-    partitions: frozenset[int] | None = None
-    from_offset: int = 0
-    until_offset: int = EVERYTHING
-    reached_offset: int = 0
-    timestamp: int = -1
-
-    def has_log(self, topic: str, partition: int) -> bool:
-        """Whether rows of a log can be wanted."""
-        return (self.topics is None or topic in self.topics) and (self.partitions is None or partition in self.partitions)
-
-    def has(self, excerpt: Excerpt) -> bool:
-        """Whether rows of an excerpt can be wanted."""
-        return (
-            self.has_log(excerpt.topic, excerpt.partition)
-            and excerpt.until_offset > max(self.from_offset, self.reached_offset)
-            and excerpt.from_offset < self.until_offset
-        )
-
-    def part_of(self, excerpt: Excerpt) -> Excerpt:
-        """What is wanted of an excerpt."""
-        return replace(
-            excerpt,
-            from_offset=max(excerpt.from_offset, self.from_offset),
-            until_offset=min(excerpt.until_offset, self.until_offset),
-        )
-
-    def narrowed(self, selection: Selection) -> Selection | None:
-        """The part of a selection that is wanted; None if that is nothing."""
-        wanted = None if self.topics is None else frozenset(filter(selection.has_topic, self.topics))
-        topics = _common(selection.topics, wanted)
-        partitions = _common(selection.partitions, self.partitions)
-        return None if topics is None or partitions is None else replace(selection, topics=topics, partitions=partitions)
-
-
-def _common(selected: Sequence[Any], wanted: frozenset[Any] | None) -> tuple[Any, ...] | None:
-    """Values that are in both; of a selection, no values stand for all. None: there are none."""
-    if wanted is None:
-        return tuple(selected)
-    both = wanted.intersection(selected) if selected else wanted
-    return tuple(sorted(both)) or None
-
-
-def take(filters: Iterable[Filter], relation: Relation) -> tuple[PushedFilters, list[Filter]]:
-    """What some filters want, and those that Spark still has to check.
-
-    Topics and partitions are the same for all rows of a log, so nothing is left to check. Offsets and times only exclude what cannot be
-    wanted, and only of batches and records: a range would begin elsewhere, and so be another one.
-    """
-    wanted, left = PushedFilters(), []
-    for each in filters:
-        narrowed = _logs(wanted, each)
-        if narrowed is None:
-            left.append(each)
-            narrowed = _rows(wanted, each) if relation in _CUT else wanted
-        wanted = narrowed
-    return wanted, left
-
-
-def _logs(wanted: PushedFilters, each: Filter) -> PushedFilters | None:
-    """What is wanted with a filter on topic or partition as well; None if the filter is another one."""
-    if not isinstance(each, EqualTo | In) or each.attribute not in (("topic",), ("partition",)):
-        return None
-    values = each.value if isinstance(each, In) else (each.value,)
-    kind = str if each.attribute == ("topic",) else int
-    if any(type(value) is not kind for value in values):  # a null fits nothing, and is Spark's to compare
-        return None
-    if kind is str:
-        return replace(wanted, topics=frozenset(values) if wanted.topics is None else wanted.topics & frozenset(values))
-    return replace(wanted, partitions=frozenset(values) if wanted.partitions is None else wanted.partitions & frozenset(values))
-
-
 _CUT = (Relation.BATCHES, Relation.RECORDS)
-
-
-def _rows(wanted: PushedFilters, each: Filter) -> PushedFilters:
-    """What is wanted with what a filter says of offsets or times as well."""
-    if not isinstance(each, (EqualTo, *_BEFORE, *_AFTER)):
-        return wanted
-    (name, *inner), value = each.attribute, each.value
-    if inner:
-        return wanted
-    if name == "max_timestamp" and isinstance(value, datetime) and value.tzinfo is not None and isinstance(each, (EqualTo, *_AFTER)):
-        return replace(wanted, timestamp=max(wanted.timestamp, (value - _EPOCH) // timedelta(milliseconds=1)))
-    if name not in ("base_offset", "last_offset", "offset") or type(value) is not int:
-        return wanted
-    if isinstance(each, (EqualTo, *_BEFORE)):  # a batch begins before it ends
-        wanted = replace(wanted, until_offset=min(wanted.until_offset, value + (not isinstance(each, LessThan))))
-    if isinstance(each, (EqualTo, *_AFTER)):
-        least = value + isinstance(each, GreaterThan)
-        if name == "last_offset":
-            return replace(wanted, reached_offset=max(wanted.reached_offset, least))
-        wanted = replace(wanted, from_offset=max(wanted.from_offset, least))
-    return wanted
-
 
 TASK_BYTES = 256 << 20
 """Excerpts share a task as long as they have at most so many bytes together."""
@@ -158,38 +54,11 @@ RowPieces = Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]
 """Rows as they are scanned, piece by piece, and at the end what was not there."""
 
 
-@dataclass
-class Task(InputPartition):
-    """The work of one task: excerpts, of one agent or of log dirs here (address "").
-
-    ``ongoing``: they end where their logs end. ``unavailable``: log dirs in which nothing was looked for. ``cluster_id``: "" not known.
-    """
-
-    address: str
-    excerpts: tuple[Excerpt, ...]
-    ongoing: bool
-    unavailable: tuple[UnavailableDir, ...] = ()
-    cluster_id: str = ""
-
-
-_NO_WORK = Task("", (), ongoing=False)
-
-
-class _Pushing:
-    """A reader's `pushFilters`. PySpark refuses a reader that has one of its own while ``spark.sql.python.filterPushdown.enabled`` is off,
-    which it is by default. By ``__func__`` PySpark finds out: so this one looks like that of every reader.
-    """
-
-    def __init__(self, push: Callable[[list[Filter]], Iterable[Filter]]) -> None:
-        self._push = push
-        self.__func__ = DataSourceReader.pushFilters
-
-    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
-        return self._push(filters)
-
-
 class PushingReader(DataSourceReader):
-    """A reader that takes the filters of a query."""
+    """A reader that takes the filters of a query.
+
+    What filters of a query say about which logs, and which parts of them, have to be read at all.
+    """
 
     def __init__(self, options: PublicOptions) -> None:
         self._options = options
@@ -289,33 +158,26 @@ class AtOnceReader(PushingReader):
                 yield _skipped(relation, task.excerpts[part.item], part).select(chosen)
 
 
+@dataclass
+class Task(InputPartition):
+    """The work of one task: excerpts, of one agent or of log dirs here (address "").
+
+    ``ongoing``: they end where their logs end. ``unavailable``: log dirs in which nothing was looked for. ``cluster_id``: "" not known.
+    """
+
+    address: str
+    excerpts: tuple[Excerpt, ...]
+    ongoing: bool
+    unavailable: tuple[UnavailableDir, ...] = ()
+    cluster_id: str = ""
+
+
+_NO_WORK = Task("", (), ongoing=False)
+
+
 def _nothing() -> Generator[pa.Table, None, list[UnreadPart]]:
     yield from ()
     return []
-
-
-def _joined(rows: RowPieces, public: Callable[[pa.Table], pa.RecordBatch]) -> Generator[pa.RecordBatch, None, list[UnreadPart]]:
-    """The same rows, made public in fewer pieces: of `ROWS_TOGETHER` or more, but for the last."""
-    pieces: list[pa.Table] = []
-    count = 0
-    while True:
-        try:
-            piece = next(rows)
-        except StopIteration as end:
-            if pieces:
-                yield public(pa.concat_tables(pieces))
-            unread: list[UnreadPart] = end.value
-            return unread
-        pieces.append(pa.Table.from_batches([piece]) if isinstance(piece, pa.RecordBatch) else piece)
-        count += piece.num_rows
-        if count >= ROWS_TOGETHER:
-            yield public(pa.concat_tables(pieces))
-            pieces, count = [], 0
-
-
-def scan_of(relation: Relation) -> Scan:
-    """How the batches of a relation are scanned."""
-    return Scan(relation.value)
 
 
 def _together(excerpts: Sequence[Excerpt], *, by_log: bool) -> Iterator[tuple[list[Excerpt], bool]]:
@@ -338,6 +200,25 @@ def _together(excerpts: Sequence[Excerpt], *, by_log: bool) -> Iterator[tuple[li
         yield group, True
 
 
+def _joined(rows: RowPieces, public: Callable[[pa.Table], pa.RecordBatch]) -> Generator[pa.RecordBatch, None, list[UnreadPart]]:
+    """The same rows, made public in fewer pieces: of `ROWS_TOGETHER` or more, but for the last."""
+    pieces: list[pa.Table] = []
+    count = 0
+    while True:
+        try:
+            piece = next(rows)
+        except StopIteration as end:
+            if pieces:
+                yield public(pa.concat_tables(pieces))
+            unread: list[UnreadPart] = end.value
+            return unread
+        pieces.append(pa.Table.from_batches([piece]) if isinstance(piece, pa.RecordBatch) else piece)
+        count += piece.num_rows
+        if count >= ROWS_TOGETHER:
+            yield public(pa.concat_tables(pieces))
+            pieces, count = [], 0
+
+
 def _skipped(relation: Relation, excerpt: Excerpt, part: UnreadPart) -> pa.RecordBatch:
     values: dict[str, object] = {
         "broker": excerpt.broker,
@@ -355,3 +236,122 @@ def _skipped(relation: Relation, excerpt: Excerpt, part: UnreadPart) -> pa.Recor
     if relation is Relation.BATCHES:
         values |= {"segment": excerpt.segment, "position": part.position, "base_offset": base}
     return skipped_row(relation, values)
+
+
+@dataclass(frozen=True, slots=True)
+class PushedFilters:
+    """The logs that a query wants: topics and partitions (None: all), batches by their base offsets, and by time.
+
+    ``reached_offset``: no batch that ends before it is wanted. ``timestamp``: Unix milliseconds; nothing before the first batch that has a
+    record of then or later is wanted. -1: no such bound.
+    """
+
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+    from_offset: int = 0
+    until_offset: int = EVERYTHING
+    reached_offset: int = 0
+    timestamp: int = -1
+
+    def has_log(self, topic: str, partition: int) -> bool:
+        """Whether rows of a log can be wanted."""
+        return (self.topics is None or topic in self.topics) and (self.partitions is None or partition in self.partitions)
+
+    def has(self, excerpt: Excerpt) -> bool:
+        """Whether rows of an excerpt can be wanted."""
+        return (
+            self.has_log(excerpt.topic, excerpt.partition)
+            and excerpt.until_offset > max(self.from_offset, self.reached_offset)
+            and excerpt.from_offset < self.until_offset
+        )
+
+    def part_of(self, excerpt: Excerpt) -> Excerpt:
+        """What is wanted of an excerpt."""
+        return replace(
+            excerpt,
+            from_offset=max(excerpt.from_offset, self.from_offset),
+            until_offset=min(excerpt.until_offset, self.until_offset),
+        )
+
+    def narrowed(self, selection: Selection) -> Selection | None:
+        """The part of a selection that is wanted; None if that is nothing."""
+        wanted = None if self.topics is None else frozenset(filter(selection.has_topic, self.topics))
+        topics = _common(selection.topics, wanted)
+        partitions = _common(selection.partitions, self.partitions)
+        return None if topics is None or partitions is None else replace(selection, topics=topics, partitions=partitions)
+
+
+def _common(selected: Sequence[Any], wanted: frozenset[Any] | None) -> tuple[Any, ...] | None:
+    """Values that are in both; of a selection, no values stand for all. None: there are none."""
+    if wanted is None:
+        return tuple(selected)
+    both = wanted.intersection(selected) if selected else wanted
+    return tuple(sorted(both)) or None
+
+
+class _Pushing:
+    """A reader's `pushFilters`. PySpark refuses a reader that has one of its own while ``spark.sql.python.filterPushdown.enabled`` is off,
+    which it is by default. By ``__func__`` PySpark finds out: so this one looks like that of every reader.
+    """
+
+    def __init__(self, push: Callable[[list[Filter]], Iterable[Filter]]) -> None:
+        self._push = push
+        self.__func__ = DataSourceReader.pushFilters
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        return self._push(filters)
+
+
+def take(filters: Iterable[Filter], relation: Relation) -> tuple[PushedFilters, list[Filter]]:
+    """What some filters want, and those that Spark still has to check.
+
+    Topics and partitions are the same for all rows of a log, so nothing is left to check. Offsets and times only exclude what cannot be
+    wanted, and only of batches and records: a range would begin elsewhere, and so be another one.
+    """
+    wanted, left = PushedFilters(), []
+    for each in filters:
+        narrowed = _logs(wanted, each)
+        if narrowed is None:
+            left.append(each)
+            narrowed = _rows(wanted, each) if relation in _CUT else wanted
+        wanted = narrowed
+    return wanted, left
+
+
+def _logs(wanted: PushedFilters, each: Filter) -> PushedFilters | None:
+    """What is wanted with a filter on topic or partition as well; None if the filter is another one."""
+    if not isinstance(each, EqualTo | In) or each.attribute not in (("topic",), ("partition",)):
+        return None
+    values = each.value if isinstance(each, In) else (each.value,)
+    kind = str if each.attribute == ("topic",) else int
+    if any(type(value) is not kind for value in values):  # a null fits nothing, and is Spark's to compare
+        return None
+    if kind is str:
+        return replace(wanted, topics=frozenset(values) if wanted.topics is None else wanted.topics & frozenset(values))
+    return replace(wanted, partitions=frozenset(values) if wanted.partitions is None else wanted.partitions & frozenset(values))
+
+
+def _rows(wanted: PushedFilters, each: Filter) -> PushedFilters:
+    """What is wanted with what a filter says of offsets or times as well."""
+    if not isinstance(each, (EqualTo, *_BEFORE, *_AFTER)):
+        return wanted
+    (name, *inner), value = each.attribute, each.value
+    if inner:
+        return wanted
+    if name == "max_timestamp" and isinstance(value, datetime) and value.tzinfo is not None and isinstance(each, (EqualTo, *_AFTER)):
+        return replace(wanted, timestamp=max(wanted.timestamp, (value - _EPOCH) // timedelta(milliseconds=1)))
+    if name not in ("base_offset", "last_offset", "offset") or type(value) is not int:
+        return wanted
+    if isinstance(each, (EqualTo, *_BEFORE)):  # a batch begins before it ends
+        wanted = replace(wanted, until_offset=min(wanted.until_offset, value + (not isinstance(each, LessThan))))
+    if isinstance(each, (EqualTo, *_AFTER)):
+        least = value + isinstance(each, GreaterThan)
+        if name == "last_offset":
+            return replace(wanted, reached_offset=max(wanted.reached_offset, least))
+        wanted = replace(wanted, from_offset=max(wanted.from_offset, least))
+    return wanted
+
+
+def scan_of(relation: Relation) -> Scan:
+    """How the batches of a relation are scanned."""
+    return Scan(relation.value)

@@ -5,6 +5,8 @@ once it holds everything that the states do. Where it is missing nothing is plan
 and one of a query that failed, too late.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -23,55 +25,8 @@ from streaming.common.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 
-
-class Arrived(NamedTuple):
-    """All rows of an agent up to ``seq`` of ``journal`` are in the states."""
-
-    journal: str
-    seq: int
-
-
-NOT_ARRIVED = Arrived("", -1)
-
 _SCHEMA = pa.schema([*KEY_COLUMNS, ("next_offset", pa.int64()), ("epoch", pa.int32())])
 _HEAD = b"segtail"  # in the metadata of the schema
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Counted:
-    """``arrived``: by agent; ``brokers``: those of which anything is in the states; ``logs``: a row of `_SCHEMA` for each log."""
-
-    arrived: Mapping[str, Arrived]
-    brokers: frozenset[int]
-    logs: pa.Table
-
-    def ends(self, brokers: Collection[int]) -> dict[LogKey, KnownEnd]:
-        """How far the logs of some brokers are counted."""
-        rows = self.logs.filter(pc.is_in(self.logs["broker"], pa.array(brokers, pa.int32())))
-        return dict(zip(keys_in(rows), map(KnownEnd, rows["next_offset"].to_pylist(), rows["epoch"].to_pylist()), strict=True))
-
-
-NOTHING_COUNTED = Counted({}, frozenset(), pa.Table.from_batches([], _SCHEMA))  # `empty_table` imports pandas if it is there
-
-
-class LogColumns:
-    """The keys of some logs as columns, which are made once for many files."""
-
-    def __init__(self, keys: Iterable[LogKey]) -> None:
-        self._arrays = key_arrays(keys)
-
-    def rows(self, next_offsets: Longs, epochs: Longs) -> pa.RecordBatch:
-        """These logs, with how far each is counted."""
-        return pa.RecordBatch.from_arrays([*self._arrays, pa.array(next_offsets), pa.array(epochs).cast(pa.int32())], schema=_SCHEMA)
-
-
-def write_counted(path: Path, arrived: Mapping[str, Arrived], brokers: Iterable[int], logs: pa.RecordBatch) -> None:
-    """Write the whole file. Raises OSError: it cannot be written; an older one is still there."""
-    head = json.dumps({"logs": len(logs), "brokers": sorted(brokers), "arrived": arrived}).encode()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, logs.schema.with_metadata({_HEAD: head})) as writer:
-        writer.write_batch(logs)
-    write_whole(path, sink.getvalue().to_pybytes(), lasting=False)
 
 
 def read_counted(path: Path) -> Counted | None:
@@ -95,3 +50,50 @@ def read_counted(path: Path) -> Counted | None:
             path.unlink()
         return None
     return found
+
+
+class Arrived(NamedTuple):
+    """All rows of an agent up to ``seq`` of ``journal`` are in the states."""
+
+    journal: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """``arrived``: by agent; ``brokers``: those of which anything is in the states; ``logs``: a row of `_SCHEMA` for each log."""
+
+    arrived: Mapping[str, Arrived]
+    brokers: frozenset[int]
+    logs: pa.Table
+
+    def ends(self, brokers: Collection[int]) -> dict[LogKey, KnownEnd]:
+        """How far the logs of some brokers are counted."""
+        rows = self.logs.filter(pc.is_in(self.logs["broker"], pa.array(brokers, pa.int32())))
+        return dict(zip(keys_in(rows), map(KnownEnd, rows["next_offset"].to_pylist(), rows["epoch"].to_pylist()), strict=True))
+
+
+NOT_ARRIVED = Arrived("", -1)
+
+
+NOTHING_COUNTED = Counted({}, frozenset(), pa.Table.from_batches([], _SCHEMA))  # `empty_table` imports pandas if it is there
+
+
+class LogColumns:
+    """The keys of some logs as columns, which are made once for many files."""
+
+    def __init__(self, keys: Iterable[LogKey]) -> None:
+        self._arrays = key_arrays(keys)
+
+    def rows(self, next_offsets: Longs, epochs: Longs) -> pa.RecordBatch:
+        """These logs, with how far each is counted."""
+        return pa.RecordBatch.from_arrays([*self._arrays, pa.array(next_offsets), pa.array(epochs).cast(pa.int32())], schema=_SCHEMA)
+
+
+def write_counted(path: Path, arrived: Mapping[str, Arrived], brokers: Iterable[int], logs: pa.RecordBatch) -> None:
+    """Write the whole file. Raises OSError: it cannot be written; an older one is still there."""
+    head = json.dumps({"logs": len(logs), "brokers": sorted(brokers), "arrived": arrived}).encode()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, logs.schema.with_metadata({_HEAD: head})) as writer:
+        writer.write_batch(logs)
+    write_whole(path, sink.getvalue().to_pybytes(), lasting=False)

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructField, StructType
 if TYPE_CHECKING:
     from streaming.spark.source.public_options import PublicOptions
 
+
 FORMAT = "segtail"
 
 _OPTIONS = "segtail.options"

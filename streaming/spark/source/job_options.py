@@ -1,5 +1,7 @@
 """The options of the data source of segtail's own job, parsed once, and its schema. No secret is an option: they are visible in plans."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,39 @@ KNOWN = (
     *("run", "checks", "counted", "schedule"),
     *FILES,
 )
+
+SCHEMA = StructType([StructField("shard", IntegerType()), StructField("rows", BinaryType())])
+"""That of `streaming.common.rows.PACKED`, which is Arrow's."""
+
+
+def parse_options(options: Mapping[str, str]) -> SourceOptions:
+    """Read the options that Spark passes.
+
+    Raises:
+        UsageError: one is unknown or not valid.
+    """
+    unknown = [name for name in options if name.lower() not in KNOWN and name.lower() != "path"]
+    if unknown:
+        raise UsageError(f"the data source segtail-job has no option {unknown[0]!r}; it knows {', '.join(KNOWN)}")
+    given = {name.lower(): value for name, value in options.items()}
+    parsed = SourceOptions(
+        agents=_targets(given.get("agents", "")),
+        files=ClientFiles(**{name.removeprefix("agent_"): Path(given[name]) for name in FILES if name in given}),
+        cluster_id=given.get("cluster_id", ""),
+        address_file=Path(given["address_file"]) if "address_file" in given else None,
+        consumer=given.get("consumer", ""),
+        start_from=_one_of(given, "start_from", StartFrom.ACTIVE, tuple(StartFrom)),
+        shards=_number(given, "shards", 64, least=1),
+        max_bytes=_number(given, "max_bytes", 2 << 30, least=1),
+        wait_ms=_number(given, "wait_ms", 0, least=0),
+        run=given.get("run", ""),
+        checks=Path(given["checks"]) if "checks" in given else None,
+        counted=Path(given["counted"]) if "counted" in given else None,
+        schedule=Path(given["schedule"]) if "schedule" in given else None,
+    )
+    if not parsed.agents and parsed.address_file is None:
+        raise UsageError(f"the data source segtail-job needs the option agents: {FORM}, separated by commas")
+    return parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,36 +97,6 @@ class SourceOptions:
         return (*found, written) if written else found
 
 
-def parse_options(options: Mapping[str, str]) -> SourceOptions:
-    """Read the options that Spark passes.
-
-    Raises:
-        UsageError: one is unknown or not valid.
-    """
-    unknown = [name for name in options if name.lower() not in KNOWN and name.lower() != "path"]
-    if unknown:
-        raise UsageError(f"the data source segtail-job has no option {unknown[0]!r}; it knows {', '.join(KNOWN)}")
-    given = {name.lower(): value for name, value in options.items()}
-    parsed = SourceOptions(
-        agents=_targets(given.get("agents", "")),
-        files=ClientFiles(**{name.removeprefix("agent_"): Path(given[name]) for name in FILES if name in given}),
-        cluster_id=given.get("cluster_id", ""),
-        address_file=Path(given["address_file"]) if "address_file" in given else None,
-        consumer=given.get("consumer", ""),
-        start_from=_one_of(given, "start_from", StartFrom.ACTIVE, tuple(StartFrom)),
-        shards=_number(given, "shards", 64, least=1),
-        max_bytes=_number(given, "max_bytes", 2 << 30, least=1),
-        wait_ms=_number(given, "wait_ms", 0, least=0),
-        run=given.get("run", ""),
-        checks=Path(given["checks"]) if "checks" in given else None,
-        counted=Path(given["counted"]) if "counted" in given else None,
-        schedule=Path(given["schedule"]) if "schedule" in given else None,
-    )
-    if not parsed.agents and parsed.address_file is None:
-        raise UsageError(f"the data source segtail-job needs the option agents: {FORM}, separated by commas")
-    return parsed
-
-
 def _targets(written: str) -> tuple[Target, ...]:
     try:
         return tuple(Target.parse(each.strip()) for each in written.split(",") if each.strip())
@@ -111,7 +116,3 @@ def _number(given: Mapping[str, str], name: str, default: int, *, least: int) ->
     if not (value.isascii() and value.isdigit()) or int(value) < least:
         raise UsageError(f"option {name}: {value!r} is not a whole number from {least} up")
     return int(value)
-
-
-SCHEMA = StructType([StructField("shard", IntegerType()), StructField("rows", BinaryType())])
-"""That of `streaming.common.rows.PACKED`, which is Arrow's."""

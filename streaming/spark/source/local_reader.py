@@ -1,5 +1,7 @@
 """Reads relations at once from log dirs that this Spark can open itself: of a broker, running or not, or copied."""
 
+from __future__ import annotations
+
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +29,16 @@ from streaming.spark.source.at_once import AtOnceReader, PushingReader, RowPiece
 from streaming.spark.source.producer_names import ProducerNames, known_producers
 from streaming.spark.source.public_options import Isolation, Mode, Until, nothing_fits
 from streaming.spark.source.relations import Relation, schema_of
+
+MOST_TASK_BYTES = 256 << 20
+"""Segments that follow each other share a task as long as they have at most so many bytes together."""
+
+_LEAST_TASK_BYTES = 32 << 20
+
+_TASKS = 16
+"""Into so many tasks a small read is split, if they get enough to do: more than the cores of most machines."""
+
+_ON_DAMAGE = {Mode.PERMISSIVE: OnDamage.READ, Mode.DROPMALFORMED: OnDamage.LEAVE_OUT, Mode.FAILFAST: OnDamage.FAIL}
 
 
 class LocalReader(AtOnceReader):
@@ -85,28 +97,11 @@ def _here(path: str) -> LogDir:
         ) from error
 
 
-# --- ``relation=records``: the records of log dirs that this Spark can open itself, as rows of Spark's Kafka source.
-
-
-MOST_TASK_BYTES = 256 << 20
-"""Segments that follow each other share a task as long as they have at most so many bytes together."""
-
-_LEAST_TASK_BYTES = 32 << 20
-_TASKS = 16
-"""Into so many tasks a small read is split, if they get enough to do: more than the cores of most machines."""
-
-_ON_DAMAGE = {Mode.PERMISSIVE: OnDamage.READ, Mode.DROPMALFORMED: OnDamage.LEAVE_OUT, Mode.FAILFAST: OnDamage.FAIL}
-
-
-@dataclass
-class RecordsTask(InputPartition):
-    """The work of one task."""
-
-    ranges: list[RecordRange]
-
-
 class RecordsReader(PushingReader):
-    """Reads the relation once, as the log dirs are when it is planned."""
+    """Reads the relation once, as the log dirs are when it is planned.
+
+    ``relation=records``: the records of log dirs that this Spark can open itself, as rows of Spark's Kafka source.
+    """
 
     def partitions(self) -> list[RecordsTask]:
         """The tasks; one without work if there is nothing to read, because Spark would call `read` without a task.
@@ -153,6 +148,13 @@ class RecordsReader(PushingReader):
         for each in partition.ranges:
             yield from reader.read(each)
         damage.close()
+
+
+@dataclass
+class RecordsTask(InputPartition):
+    """The work of one task."""
+
+    ranges: list[RecordRange]
 
 
 def pack_ranges(ranges: Sequence[RecordRange]) -> list[list[RecordRange]]:

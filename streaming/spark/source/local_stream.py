@@ -101,10 +101,6 @@ class _LocalLogs(StreamLogs):
             )
 
 
-def _unreadable(error: OSError) -> LogDirError:
-    return LogDirError(f"option log_dirs: {error.filename} cannot be read: {error.strerror or error}")
-
-
 class BrokerLogs(_LocalLogs):
     """The logs of each broker, every replica by itself."""
 
@@ -158,6 +154,10 @@ class BrokerLogs(_LocalLogs):
 
     def _open(self) -> list[LogDir]:
         return list(opened_below(self.options.log_dirs))
+
+
+def _unreadable(error: OSError) -> LogDirError:
+    return LogDirError(f"option log_dirs: {error.filename} cannot be read: {error.strerror or error}")
 
 
 class RecordLogs(_LocalLogs):

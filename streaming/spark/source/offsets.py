@@ -8,6 +8,8 @@ Beside the agents, an offset holds how many shards a run of the query has recall
 recalls the same ones.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +18,14 @@ from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan, Range
 from streaming.common.event_row import journal_file
 from streaming.errors import CheckpointError
 from streaming.spark.source.counted_file import NOT_ARRIVED, Arrived
+
+RECALL_SHARDS = 16
+"""One micro-batch recalls so many shards: with 1,250 logs each, and 3 KiB of state per log, that is 60 MiB."""
+
+_RECALL = ""  # the key instead of an agent's name, which is never empty
+
+Offset = dict[str, Any]
+"""The JSON that Spark keeps: ``{agent: {journal, after, seq, total, turn}}``. The recall is ``{"": {run, shards}}``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,17 @@ class AgentOffset:
         return self.journal == upto.journal and self.seq <= upto.seq
 
 
+def recall(start: Offset, run: str, shards: int) -> Offset:
+    """The offset after the next shards of a query's ``shards`` are recalled; ``start`` itself if this run has recalled all of them."""
+    before = _recalled(start)
+    done = before.shards if before is not None and before.run == run else 0
+    return start if done >= shards else {_RECALL: asdict(Recall(run, min(shards, done + RECALL_SHARDS))), **_agents(start)}
+
+
+def _recalled(offset: Offset) -> Recall | None:
+    return Recall(**offset[_RECALL]) if _RECALL in offset else None
+
+
 @dataclass(frozen=True, slots=True)
 class Recall:
     """A run of the query has recalled the first ``shards`` shards."""
@@ -41,38 +62,8 @@ class Recall:
     shards: int
 
 
-RECALL_SHARDS = 16
-"""One micro-batch recalls so many shards: with 1,250 logs each, and 3 KiB of state per log, that is 60 MiB."""
-
-_RECALL = ""  # the key instead of an agent's name, which is never empty
-
-Offset = dict[str, Any]
-"""The JSON that Spark keeps: ``{agent: {journal, after, seq, total, turn}}``. The recall is ``{"": {run, shards}}``."""
-
-
-def parse(offset: Offset) -> dict[str, AgentOffset]:
-    """The offset's agents.
-
-    Raises:
-        CheckpointError: it is of another version.
-    """
-    try:
-        return {agent: AgentOffset(**fields) for agent, fields in _agents(offset).items()}
-    except TypeError as error:
-        raise CheckpointError(
-            f"the checkpoint's offset is of another version of segtail ({error}): name another checkpoint with --checkpoint DIR"
-        ) from error
-
-
-def _recalled(offset: Offset) -> Recall | None:
-    return Recall(**offset[_RECALL]) if _RECALL in offset else None
-
-
-def recall(start: Offset, run: str, shards: int) -> Offset:
-    """The offset after the next shards of a query's ``shards`` are recalled; ``start`` itself if this run has recalled all of them."""
-    before = _recalled(start)
-    done = before.shards if before is not None and before.run == run else 0
-    return start if done >= shards else {_RECALL: asdict(Recall(run, min(shards, done + RECALL_SHARDS))), **_agents(start)}
+def _agents(offset: Offset) -> Offset:
+    return {agent: fields for agent, fields in offset.items() if agent != _RECALL}
 
 
 def recalls(start: Offset, end: Offset) -> range:
@@ -81,10 +72,6 @@ def recalls(start: Offset, end: Offset) -> range:
     if to is None:
         return range(0)
     return range(before.shards if before is not None and before.run == to.run else 0, to.shards)
-
-
-def _agents(offset: Offset) -> Offset:
-    return {agent: fields for agent, fields in offset.items() if agent != _RECALL}
 
 
 def advance(start: Offset, plans: Iterable[Plan], arrived: Mapping[str, Arrived]) -> Offset:
@@ -107,6 +94,20 @@ def advance(start: Offset, plans: Iterable[Plan], arrived: Mapping[str, Arrived]
     following = {_RECALL: start[_RECALL]} if _RECALL in start else {}
     following |= {agent: asdict(agents[agent]) for agent in sorted(agents)}
     return start if following == start else following
+
+
+def parse(offset: Offset) -> dict[str, AgentOffset]:
+    """The offset's agents.
+
+    Raises:
+        CheckpointError: it is of another version.
+    """
+    try:
+        return {agent: AgentOffset(**fields) for agent, fields in _agents(offset).items()}
+    except TypeError as error:
+        raise CheckpointError(
+            f"the checkpoint's offset is of another version of segtail ({error}): name another checkpoint with --checkpoint DIR"
+        ) from error
 
 
 def ranges(start: Offset, end: Offset, consumer: str, run: str) -> dict[str, Range]:

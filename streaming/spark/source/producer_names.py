@@ -1,5 +1,7 @@
 """The transactional ids of producers, for rows of transactions: read from coordinators' logs as far as they are needed, and kept."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -17,29 +19,6 @@ LATE_SECONDS = 1.0
 """So long a stream waits for a transactional id: where the coordinator's log is a follower's, it may come later than the marker."""
 
 _PAUSE_SECONDS = 0.1
-
-
-class KnownProducers:
-    """What this process has read of coordinators' logs. Nothing of it ever changes: a producer id is given away once."""
-
-    def __init__(self) -> None:
-        self._names: dict[int, str] = {}
-        self._upto: dict[tuple[int, int], int] = {}
-
-    def has_logs(self) -> bool:
-        """Whether there is a coordinator's log that names a producer."""
-        return bool(self._upto)
-
-    def names(self, producer_ids: Iterable[int]) -> dict[int, str]:
-        """The transactional ids of those that are known."""
-        return {each: self._names[each] for each in producer_ids if each in self._names}
-
-    def read_on(self, read: Read) -> None:
-        """Read what the logs have got since the last time."""
-        for rows in read([ReadUpto(*log, offset) for log, offset in self._upto.items()]):
-            self._names.update(zip(rows["producer_id"].to_pylist(), rows["transactional_id"].to_pylist(), strict=True))
-            for broker, partition, offset in zip(*(rows[name].to_pylist() for name in ("broker", "partition", "offset")), strict=True):
-                self._upto[broker, partition] = max(offset + 1, self._upto.get((broker, partition), 0))
 
 
 class ProducerNames:
@@ -78,12 +57,27 @@ class ProducerNames:
         return pa.array([names.get(each) for each in ids], pa.string())
 
 
-_known = cache(lambda cluster_id, source: KnownProducers())
+class KnownProducers:
+    """What this process has read of coordinators' logs. Nothing of it ever changes: a producer id is given away once."""
 
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._upto: dict[tuple[int, int], int] = {}
 
-def known_producers(cluster_id: str, source: object) -> KnownProducers:
-    """What this process knows of a cluster by a source: log dirs, or agents. Another cluster may be there later, with the same numbers."""
-    return _known(cluster_id, source) if cluster_id else KnownProducers()
+    def has_logs(self) -> bool:
+        """Whether there is a coordinator's log that names a producer."""
+        return bool(self._upto)
+
+    def names(self, producer_ids: Iterable[int]) -> dict[int, str]:
+        """The transactional ids of those that are known."""
+        return {each: self._names[each] for each in producer_ids if each in self._names}
+
+    def read_on(self, read: Read) -> None:
+        """Read what the logs have got since the last time."""
+        for rows in read([ReadUpto(*log, offset) for log, offset in self._upto.items()]):
+            self._names.update(zip(rows["producer_id"].to_pylist(), rows["transactional_id"].to_pylist(), strict=True))
+            for broker, partition, offset in zip(*(rows[name].to_pylist() for name in ("broker", "partition", "offset")), strict=True):
+                self._upto[broker, partition] = max(offset + 1, self._upto.get((broker, partition), 0))
 
 
 def names_of_agents(options: PublicOptions, cluster_id: str, wait: float = 0.0) -> ProducerNames:
@@ -95,3 +89,11 @@ def names_of_agents(options: PublicOptions, cluster_id: str, wait: float = 0.0) 
         return [table for tables in answers.values() for table in tables]
 
     return ProducerNames(known_producers(cluster_id, (options.agents, options.files)), read, wait)
+
+
+def known_producers(cluster_id: str, source: object) -> KnownProducers:
+    """What this process knows of a cluster by a source: log dirs, or agents. Another cluster may be there later, with the same numbers."""
+    return _known(cluster_id, source) if cluster_id else KnownProducers()
+
+
+_known = cache(lambda cluster_id, source: KnownProducers())

@@ -1,5 +1,7 @@
 """The options of ``format("segtail")``, parsed once and checked against each other. No secret is among them: they are visible in plans."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,57 +34,8 @@ _BY_LOWER = {name.lower(): name for name in KNOWN}
 
 _Name = TypeVar("_Name", bound=StrEnum)
 
-
-class Mode(StrEnum):
-    """What is done with a batch that is damaged, as in Spark's file sources."""
-
-    PERMISSIVE = "PERMISSIVE"  # what is whole of it is read, and the rest is logged
-    DROPMALFORMED = "DROPMALFORMED"  # the batch is left out, and logged
-    FAILFAST = "FAILFAST"  # the query fails
-
-
-class Until(StrEnum):
-    """Where the log of a broker that does not run ends."""
-
-    HIGH_WATERMARK = "high_watermark"
-    END = "end"
-
-
-class _Truth(StrEnum):
-    TRUE = "true"
-    FALSE = "false"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicOptions:
-    """What to read, and from where: ``agents``, or ``log_dirs`` that this Spark can open itself.
-
-    ``starting_position``: None where it is not given (a stream begins at the latest, a read at the earliest). ``starting_timestamp``: Unix
-    milliseconds, -1 none. ``starting_offsets``, ``ending_offsets``: of each partition of records, below 0 for that end of the log; {} for
-    none. ``max_bytes``: of logs in one micro-batch. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of
-    records fails if what it has planned is deleted before it is read.
-    """
-
-    relation: Relation
-    agents: tuple[Target, ...]
-    files: ClientFiles
-    cluster_id: str
-    log_dirs: tuple[Path, ...]
-    selection: Selection
-    starting_position: StartFrom | None
-    starting_timestamp: int
-    starting_offsets: Offsets
-    ending_offsets: Offsets
-    max_bytes: int
-    columns: tuple[str, ...]
-    isolation: Isolation
-    mode: Mode
-    until: Until
-    fails_on_loss: bool
-
-    def addresses(self) -> tuple[str, ...]:
-        """The present addresses of the agents."""
-        return addresses(self.agents, tls=self.files.ca is not None)
+_NAMED = 5
+_PARTITIONS = "numbers of partitions such as 0,1,4-7"
 
 
 def parse_public_options(options: Mapping[str, str], *, at_once: bool | None = None) -> PublicOptions:
@@ -127,6 +80,61 @@ def parse_public_options(options: Mapping[str, str], *, at_once: bool | None = N
         until=_one_of(given, "until", Until, Until.HIGH_WATERMARK),
         fails_on_loss=_one_of(given, "failondataloss", _Truth, _Truth.TRUE) is _Truth.TRUE,
     )
+
+
+class Mode(StrEnum):
+    """What is done with a batch that is damaged, as in Spark's file sources."""
+
+    PERMISSIVE = "PERMISSIVE"  # what is whole of it is read, and the rest is logged
+    DROPMALFORMED = "DROPMALFORMED"  # the batch is left out, and logged
+    FAILFAST = "FAILFAST"  # the query fails
+
+
+class Until(StrEnum):
+    """Where the log of a broker that does not run ends."""
+
+    HIGH_WATERMARK = "high_watermark"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicOptions:
+    """What to read, and from where: ``agents``, or ``log_dirs`` that this Spark can open itself.
+
+    ``starting_position``: None where it is not given (a stream begins at the latest, a read at the earliest). ``starting_timestamp``: Unix
+    milliseconds, -1 none. ``starting_offsets``, ``ending_offsets``: of each partition of records, below 0 for that end of the log; {} for
+    none. ``max_bytes``: of logs in one micro-batch. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of
+    records fails if what it has planned is deleted before it is read.
+    """
+
+    relation: Relation
+    agents: tuple[Target, ...]
+    files: ClientFiles
+    cluster_id: str
+    log_dirs: tuple[Path, ...]
+    selection: Selection
+    starting_position: StartFrom | None
+    starting_timestamp: int
+    starting_offsets: Offsets
+    ending_offsets: Offsets
+    max_bytes: int
+    columns: tuple[str, ...]
+    isolation: Isolation
+    mode: Mode
+    until: Until
+    fails_on_loss: bool
+
+    def addresses(self) -> tuple[str, ...]:
+        """The present addresses of the agents."""
+        return addresses(self.agents, tls=self.files.ca is not None)
+
+
+def _one_of(given: Mapping[str, str], name: str, values: type[_Name], default: _Name | None) -> _Name:
+    value = given.get(name)
+    for each in values:
+        if (value is None and each is default) or (value is not None and value.lower() == each.lower()):
+            return each
+    raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is none of {', '.join(values)}")
 
 
 def _check_together(given: Mapping[str, str], relation: Relation) -> None:
@@ -176,17 +184,6 @@ def _absolute(written: str) -> Path:
     return path
 
 
-def _column_of(relation: Relation) -> Callable[[str], str]:
-    known = SCHEMAS[relation].names
-
-    def column(name: str) -> str:
-        if name not in known:
-            raise UsageError(f"option columns: {relation} has no column {name!r}; it has {', '.join(known)}")
-        return name
-
-    return column
-
-
 def _selection(given: Mapping[str, str]) -> Selection:
     pattern = given.get("topicspattern", "")
     try:
@@ -200,21 +197,6 @@ def _selection(given: Mapping[str, str]) -> Selection:
     )
 
 
-def nothing_fits(selection: Selection, topics: Iterable[str]) -> UsageError:
-    """The error of a selection of which there is no partition; ``topics``: those that are there, of which the nearest are named."""
-    every = sorted(topics)
-    near = dict.fromkeys(each for name in {*selection.topics} - {*every} for each in get_close_matches(name, every, n=_NAMED))
-    there = f"there are {format_list(every, _NAMED)}" if every else "there are no partitions at all"
-    there = f"did you mean {format_list(sorted(near), _NAMED)}?" if near else there
-    given = {"topics": selection.topics, "topicsPattern": selection.pattern, "partitions": selection.partitions}
-    options = [name for name, value in given.items() if value]
-    return UsageError(f"option{'s' if len(options) > 1 else ''} {' and '.join(options)}: no partition fits; {there}")
-
-
-_NAMED = 5
-_PARTITIONS = "numbers of partitions such as 0,1,4-7"
-
-
 def _numbers(written: str) -> range:
     first, dash, last = written.partition("-")
     if not (first.isascii() and first.isdigit()) or (dash and not (last.isascii() and last.isdigit())):
@@ -223,14 +205,6 @@ def _numbers(written: str) -> range:
     if not 0 < len(found) <= 1 << 16:
         raise ValueError(written)
     return found
-
-
-def _one_of(given: Mapping[str, str], name: str, values: type[_Name], default: _Name | None) -> _Name:
-    value = given.get(name)
-    for each in values:
-        if (value is None and each is default) or (value is not None and value.lower() == each.lower()):
-            return each
-    raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is none of {', '.join(values)}")
 
 
 def _time(given: Mapping[str, str], name: str) -> int:
@@ -264,3 +238,30 @@ def _size(given: Mapping[str, str], name: str, default: int) -> int:
     if size < 1:
         raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is less than a byte")
     return size
+
+
+def _column_of(relation: Relation) -> Callable[[str], str]:
+    known = SCHEMAS[relation].names
+
+    def column(name: str) -> str:
+        if name not in known:
+            raise UsageError(f"option columns: {relation} has no column {name!r}; it has {', '.join(known)}")
+        return name
+
+    return column
+
+
+class _Truth(StrEnum):
+    TRUE = "true"
+    FALSE = "false"
+
+
+def nothing_fits(selection: Selection, topics: Iterable[str]) -> UsageError:
+    """The error of a selection of which there is no partition; ``topics``: those that are there, of which the nearest are named."""
+    every = sorted(topics)
+    near = dict.fromkeys(each for name in {*selection.topics} - {*every} for each in get_close_matches(name, every, n=_NAMED))
+    there = f"there are {format_list(every, _NAMED)}" if every else "there are no partitions at all"
+    there = f"did you mean {format_list(sorted(near), _NAMED)}?" if near else there
+    given = {"topics": selection.topics, "topicsPattern": selection.pattern, "partitions": selection.partitions}
+    options = [name for name, value in given.items() if value]
+    return UsageError(f"option{'s' if len(options) > 1 else ''} {' and '.join(options)}: no partition fits; {there}")

@@ -4,6 +4,8 @@ Times are timestamps, and what is not known is null. ``missing_bytes`` is what i
 ``size`` is right without a filter.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -26,15 +28,6 @@ from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
 _TEXT, _INT, _LONG, _TIME, _FLAG, _BYTES = StringType(), IntegerType(), LongType(), TimestampType(), BooleanType(), BinaryType()
 
 
-class Relation(StrEnum):
-    """A relation, by the value of the option ``relation``."""
-
-    RANGES = "ranges"
-    BATCHES = "batches"
-    TRANSACTIONS = "transactions"
-    RECORDS = "records"
-
-
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
     """A column of a relation, with what it is, for people."""
@@ -42,6 +35,21 @@ class RelationColumn:
     name: str
     type: DataType
     what: str
+
+
+def schema_of(relation: Relation, columns: tuple[str, ...] = ()) -> StructType:
+    """The schema of a relation, or of some of its columns in the relation's order."""
+    schema = SCHEMAS[relation]
+    return StructType([field for field in schema.fields if field.name in columns]) if columns else schema
+
+
+class Relation(StrEnum):
+    """A relation, by the value of the option ``relation``."""
+
+    RANGES = "ranges"
+    BATCHES = "batches"
+    TRANSACTIONS = "transactions"
+    RECORDS = "records"
 
 
 def _list(**columns: DataType) -> ArrayType:
@@ -59,11 +67,16 @@ _LOG = (
     RelationColumn("partition", _INT, ""),
     RelationColumn("topic_id", _TEXT, "null for topics from before Kafka 2.8"),
 )
+
+
 _SEGMENT = RelationColumn("segment", _LONG, "base offset of the segment")
+
+
 _SKIPPED = (
     RelationColumn("missing_bytes", _LONG, "of `skipped`: bytes that are not there, null not known; else 0"),
     RelationColumn("reason", _TEXT, "why they are not"),
 )
+
 
 RELATIONS = {
     Relation.RANGES: (
@@ -162,10 +175,5 @@ RELATIONS = {
 }
 """The columns of each relation, in their order. Those of records are the columns of Spark's Kafka source with ``includeHeaders``."""
 
+
 SCHEMAS = {relation: StructType([StructField(column.name, column.type) for column in columns]) for relation, columns in RELATIONS.items()}
-
-
-def schema_of(relation: Relation, columns: tuple[str, ...] = ()) -> StructType:
-    """The schema of a relation, or of some of its columns in the relation's order."""
-    schema = SCHEMAS[relation]
-    return StructType([field for field in schema.fields if field.name in columns]) if columns else schema

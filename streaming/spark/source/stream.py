@@ -4,6 +4,8 @@ Spark runs this object in three kinds of process. Only its options and the id of
 Nothing here raises because an agent is away, except where the user asked for everything there is.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import time
@@ -39,133 +41,10 @@ from streaming.spark.source import agent_connections, offsets
 from streaming.spark.source.counted_file import NOT_ARRIVED, NOTHING_COUNTED, Arrived, Counted, read_counted
 from streaming.spark.source.job_options import SCHEMA, SourceOptions
 
-# --- the source's side of the pace: it waits until the next check for work is due, unless there is a reason to hurry.
-
+log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.5
 """How often the schedule is read again, so that a person who opens a page does not wait long."""
-
-
-class Hurry(Enum):
-    """How soon the next check has to follow the last one."""
-
-    NOT = auto()
-    SOON = auto()  # something was not there yet but will come: it is requested again, without a busy loop
-    NOW = auto()  # there is more than one micro-batch takes
-
-
-class Turns:
-    """The checks for work of one run of a query. Only one thread uses it.
-
-    Args:
-        schedule: the file that the exporter writes, None for no pace at all.
-        clock: seconds of `time.monotonic`.
-        sleep: waits so many seconds.
-        parent: returns the id of the process that this one works for.
-    """
-
-    def __init__(
-        self,
-        schedule: Path | None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        parent: Callable[[], int] = os.getppid,
-    ) -> None:
-        self._schedule = schedule
-        self._clock = clock
-        self._sleep = sleep
-        self._parent = parent
-        self._since: float | None = None
-        self._hurry = Hurry.NOW
-        self._first = 0.0
-        self._number = 0
-
-    def __reduce__(self) -> tuple[type["Turns"], tuple[Path | None]]:
-        """Pickle the schedule alone: in another process the checks begin again with the first."""
-        return Turns, (self._schedule,)
-
-    def wait(self) -> bool:
-        """Wait until the next check is due. False if no process needs it any more: Spark, which would notice this, is gone."""
-        parent = self._parent()
-        while (left := self._due() - self._clock()) > 0:
-            self._sleep(min(left, _TICK_SECONDS))
-            if self._parent() != parent:
-                return False
-        return True
-
-    def checked(self, hurry: Hurry, *, idle: bool) -> WorkCheck:
-        """A check has ended. Returns it, for the file."""
-        now = self._clock()
-        if self._since is None or self._hurry is not Hurry.NOW:
-            self._first = now
-        self._since, self._hurry, self._number = now, hurry, self._number + 1
-        return WorkCheck(now, self._number, idle, self._first)
-
-    def _due(self) -> float:
-        if self._schedule is None or self._since is None or self._hurry is Hurry.NOW:
-            return 0.0
-        if self._hurry is Hurry.SOON:
-            return self._since + QUICK_SECONDS
-        now = self._clock()
-        schedule = read_schedule(self._schedule, now)
-        return due_without(self._since) if schedule is None else schedule.due(self._since, now)
-
-
-log = logging.getLogger(__name__)
-
-
-def shard_of(topic: str, partition: int, shards: int) -> int:
-    """The shard that holds all replicas of a partition. It never changes, because it is part of the checkpoint."""
-    return zlib.crc32(_spelled(partition), _begun(topic)) % shards
-
-
-def _begun(topic: str) -> int:
-    """The checksum of a partition's name, up to its number."""
-    return zlib.crc32(f"{topic}-".encode())
-
-
-def _spelled(partition: int) -> bytes:
-    return str(partition).encode()
-
-
-def by_shard(events: pa.Table, shards: int) -> pa.Table:
-    """Events as rows of `streaming.common.rows.PACKED`, one for each shard that has any; the closing row of a census goes to every shard.
-
-    An ``ARRIVED`` row goes to the same shard as another row, so that no shard is folded for it alone.
-    """
-    rows = events.combine_chunks()
-    closing, arrived = (pc.equal(rows["kind"], str(kind)).to_numpy() for kind in (Kind.CENSUS_END, Kind.ARRIVED))
-    shard_of_row = _shards_of(rows, shards)
-    shard_of_row[arrived] = shard_of_row[~arrived & ~closing][:1] if (~arrived & ~closing).any() else 0
-    own, copied = np.flatnonzero(~closing), np.flatnonzero(closing)
-    keys = np.concatenate([shard_of_row[own], np.tile(np.arange(shards), len(copied))])
-    items = np.concatenate([own, np.repeat(copied, shards)])
-    order = np.argsort(keys, kind="stable")
-    keys, ordered = keys[order], rows.take(pa.array(items[order], pa.int64())).combine_chunks()
-    found, begins, counts = np.unique(keys, return_index=True, return_counts=True)
-    packed = [_packed(ordered.slice(begin, count)) for begin, count in zip(begins.tolist(), counts.tolist(), strict=True)]
-    return pa.table([found.tolist(), packed], schema=PACKED)
-
-
-def recall(shards: range) -> pa.Table:
-    """The rows of `streaming.common.rows.PACKED` that make these shards hand out all that their state holds."""
-    row = _packed(events_table("", "", [(0, [Event(kind=Kind.RECALL)])]))
-    return pa.table([list(shards), [row] * len(shards)], schema=PACKED)
-
-
-def _shards_of(rows: pa.Table, shards: int) -> Longs:
-    """`shard_of` each row. A topic has many partitions and a number comes in many topics: each is spelled once."""
-    topics, partitions = rows["topic"].combine_chunks().dictionary_encode(), rows["partition"].to_pylist()
-    begun = [_begun(topic) for topic in topics.dictionary.to_pylist()]
-    spelled = {partition: _spelled(partition) for partition in set(partitions)}
-    sums = [zlib.crc32(spelled[partition], begun[topic]) for topic, partition in zip(topics.indices.to_pylist(), partitions, strict=True)]
-    return np.array(sums, np.int64) % shards
-
-
-def _packed(rows: pa.Table) -> bytes:
-    (batch,) = rows.combine_chunks().to_batches()
-    return pack_rows(batch)
-
 
 ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
 
@@ -177,22 +56,9 @@ REGISTER_AGAIN_SECONDS = 5.0
 
 _POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 0.5
+
 _POLL_PART = 0.05
 """The next look at whether an agent has read what is there comes after this part of the wait so far, between these times."""
-
-
-@dataclass
-class Delivery(InputPartition):
-    """The work of one task: the ranges of some agents, the totals at their ends, and the agents' addresses when the ranges were planned.
-
-    Or the shards that are recalled.
-    """
-
-    ranges: dict[str, Range]
-    totals: dict[str, int]
-    addresses: dict[str, str]
-    recalled: range = range(0)
-    seconds: dict[str, float] = field(default_factory=dict)  # how long the rows of each agent may take
 
 
 class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -501,9 +367,71 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
 
-def _arrived(agent: str, request: Range, total: int) -> pa.Table:
-    """The event that all of a range has arrived. It begins where what had arrived before ends: nothing before its end is missing."""
-    return events_table(agent, request.journal, [(request.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
+class Turns:
+    """The checks for work of one run of a query. Only one thread uses it.
+
+    The source's side of the pace: it waits until the next check for work is due, unless there is a reason to hurry.
+
+    Args:
+        schedule: the file that the exporter writes, None for no pace at all.
+        clock: seconds of `time.monotonic`.
+        sleep: waits so many seconds.
+        parent: returns the id of the process that this one works for.
+    """
+
+    def __init__(
+        self,
+        schedule: Path | None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        parent: Callable[[], int] = os.getppid,
+    ) -> None:
+        self._schedule = schedule
+        self._clock = clock
+        self._sleep = sleep
+        self._parent = parent
+        self._since: float | None = None
+        self._hurry = Hurry.NOW
+        self._first = 0.0
+        self._number = 0
+
+    def __reduce__(self) -> tuple[type[Turns], tuple[Path | None]]:
+        """Pickle the schedule alone: in another process the checks begin again with the first."""
+        return Turns, (self._schedule,)
+
+    def wait(self) -> bool:
+        """Wait until the next check is due. False if no process needs it any more: Spark, which would notice this, is gone."""
+        parent = self._parent()
+        while (left := self._due() - self._clock()) > 0:
+            self._sleep(min(left, _TICK_SECONDS))
+            if self._parent() != parent:
+                return False
+        return True
+
+    def checked(self, hurry: Hurry, *, idle: bool) -> WorkCheck:
+        """A check has ended. Returns it, for the file."""
+        now = self._clock()
+        if self._since is None or self._hurry is not Hurry.NOW:
+            self._first = now
+        self._since, self._hurry, self._number = now, hurry, self._number + 1
+        return WorkCheck(now, self._number, idle, self._first)
+
+    def _due(self) -> float:
+        if self._schedule is None or self._since is None or self._hurry is Hurry.NOW:
+            return 0.0
+        if self._hurry is Hurry.SOON:
+            return self._since + QUICK_SECONDS
+        now = self._clock()
+        schedule = read_schedule(self._schedule, now)
+        return due_without(self._since) if schedule is None else schedule.due(self._since, now)
+
+
+class Hurry(Enum):
+    """How soon the next check has to follow the last one."""
+
+    NOT = auto()
+    SOON = auto()  # something was not there yet but will come: it is requested again, without a busy loop
+    NOW = auto()  # there is more than one micro-batch takes
 
 
 def _hurry(plans: Collection[Plan], budget: int | None, *, waits: bool) -> Hurry:
@@ -517,6 +445,78 @@ def _hurry(plans: Collection[Plan], budget: int | None, *, waits: bool) -> Hurry
     return Hurry.SOON if waits or any(plan.seq == NOT_BEGUN for plan in plans) else Hurry.NOT
 
 
+@dataclass
+class Delivery(InputPartition):
+    """The work of one task: the ranges of some agents, the totals at their ends, and the agents' addresses when the ranges were planned.
+
+    Or the shards that are recalled.
+    """
+
+    ranges: dict[str, Range]
+    totals: dict[str, int]
+    addresses: dict[str, str]
+    recalled: range = range(0)
+    seconds: dict[str, float] = field(default_factory=dict)  # how long the rows of each agent may take
+
+
+def recall(shards: range) -> pa.Table:
+    """The rows of `streaming.common.rows.PACKED` that make these shards hand out all that their state holds."""
+    row = _packed(events_table("", "", [(0, [Event(kind=Kind.RECALL)])]))
+    return pa.table([list(shards), [row] * len(shards)], schema=PACKED)
+
+
+def _packed(rows: pa.Table) -> bytes:
+    (batch,) = rows.combine_chunks().to_batches()
+    return pack_rows(batch)
+
+
+def _arrived(agent: str, request: Range, total: int) -> pa.Table:
+    """The event that all of a range has arrived. It begins where what had arrived before ends: nothing before its end is missing."""
+    return events_table(agent, request.journal, [(request.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
+
+
+def by_shard(events: pa.Table, shards: int) -> pa.Table:
+    """Events as rows of `streaming.common.rows.PACKED`, one for each shard that has any; the closing row of a census goes to every shard.
+
+    An ``ARRIVED`` row goes to the same shard as another row, so that no shard is folded for it alone.
+    """
+    rows = events.combine_chunks()
+    closing, arrived = (pc.equal(rows["kind"], str(kind)).to_numpy() for kind in (Kind.CENSUS_END, Kind.ARRIVED))
+    shard_of_row = _shards_of(rows, shards)
+    shard_of_row[arrived] = shard_of_row[~arrived & ~closing][:1] if (~arrived & ~closing).any() else 0
+    own, copied = np.flatnonzero(~closing), np.flatnonzero(closing)
+    keys = np.concatenate([shard_of_row[own], np.tile(np.arange(shards), len(copied))])
+    items = np.concatenate([own, np.repeat(copied, shards)])
+    order = np.argsort(keys, kind="stable")
+    keys, ordered = keys[order], rows.take(pa.array(items[order], pa.int64())).combine_chunks()
+    found, begins, counts = np.unique(keys, return_index=True, return_counts=True)
+    packed = [_packed(ordered.slice(begin, count)) for begin, count in zip(begins.tolist(), counts.tolist(), strict=True)]
+    return pa.table([found.tolist(), packed], schema=PACKED)
+
+
+def _shards_of(rows: pa.Table, shards: int) -> Longs:
+    """`shard_of` each row. A topic has many partitions and a number comes in many topics: each is spelled once."""
+    topics, partitions = rows["topic"].combine_chunks().dictionary_encode(), rows["partition"].to_pylist()
+    begun = [_begun(topic) for topic in topics.dictionary.to_pylist()]
+    spelled = {partition: _spelled(partition) for partition in set(partitions)}
+    sums = [zlib.crc32(spelled[partition], begun[topic]) for topic, partition in zip(topics.indices.to_pylist(), partitions, strict=True)]
+    return np.array(sums, np.int64) % shards
+
+
+def _begun(topic: str) -> int:
+    """The checksum of a partition's name, up to its number."""
+    return zlib.crc32(f"{topic}-".encode())
+
+
+def _spelled(partition: int) -> bytes:
+    return str(partition).encode()
+
+
 def _attempt() -> int:
     context = TaskContext.get()
     return 0 if context is None else context.attemptNumber()
+
+
+def shard_of(topic: str, partition: int, shards: int) -> int:
+    """The shard that holds all replicas of a partition. It never changes, because it is part of the checkpoint."""
+    return zlib.crc32(_spelled(partition), _begun(topic)) % shards

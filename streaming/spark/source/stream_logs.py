@@ -1,5 +1,7 @@
 """What a stream of logs needs of the place where the logs are: log dirs that this Spark can open, or agents."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,26 +18,6 @@ AllPositions = Mapping[str, Positions]
 
 RECORDS = "records"
 """In an offset, instead of a broker: one replica of each partition is read."""
-
-
-@dataclass
-class StreamTask(InputPartition):
-    """The work of one task: excerpts or ranges of records, and rows that say what is not there."""
-
-    scan: InputPartition | None = None
-    missing: tuple[dict[str, object], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What a micro-batch may have: from the positions ``at`` on, which say no beginnings, ``budget`` bytes, None for no bound.
-
-    ``all``: every agent with logs has to answer, because the query ends when nothing is left.
-    """
-
-    at: AllPositions
-    budget: int | None
-    all: bool = False
 
 
 class StreamLogs(ABC):
@@ -56,6 +38,26 @@ class StreamLogs(ABC):
     @abstractmethod
     def rows(self, scan: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task's excerpts or records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a micro-batch may have: from the positions ``at`` on, which say no beginnings, ``budget`` bytes, None for no bound.
+
+    ``all``: every agent with logs has to answer, because the query ends when nothing is left.
+    """
+
+    at: AllPositions
+    budget: int | None
+    all: bool = False
+
+
+@dataclass
+class StreamTask(InputPartition):
+    """The work of one task: excerpts or ranges of records, and rows that say what is not there."""
+
+    scan: InputPartition | None = None
+    missing: tuple[dict[str, object], ...] = ()
 
 
 def missing_row(relation: Relation, broker: str, missing: Missing) -> dict[str, object] | None:

@@ -103,6 +103,13 @@ def _checked(name: str) -> str:
     return name
 
 
+def _address(listen: str) -> Address:
+    try:
+        return Address.parse(listen)
+    except ValueError as error:
+        raise UsageError(f"--listen {listen}: {error}; write for example {DEFAULT_LISTEN}") from error
+
+
 def _milliseconds(let_go_after: str) -> int:
     """How long no broker is there until it ends; 0 if it does not end by itself."""
     if let_go_after == OFF:
@@ -111,10 +118,3 @@ def _milliseconds(let_go_after: str) -> int:
         return parse_duration(let_go_after) // timedelta(milliseconds=1)
     except ValueError as error:
         raise UsageError(f"--let-go-after {quoted(let_go_after)}: {error}, or {OFF} for an agent that does not end by itself") from error
-
-
-def _address(listen: str) -> Address:
-    try:
-        return Address.parse(listen)
-    except ValueError as error:
-        raise UsageError(f"--listen {listen}: {error}; write for example {DEFAULT_LISTEN}") from error

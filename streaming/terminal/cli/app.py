@@ -56,6 +56,32 @@ not everything could be read, of commands that look for something; 130 interrupt
 """
 
 
+def main() -> None:
+    """Run the command line in a process that is its own, and exit."""
+    if spark_extra.PANDAS_FOR.isdisjoint(sys.argv[1:2]):
+        spark_extra.leave_out_pandas()
+    if spark_extra.COMMANDS.isdisjoint(sys.argv[1:2]):
+        # Arrow's own pool takes 5 MB at its first array, and keeps what a large answer needed as long as no other comes
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for some among the files of all packages
+    run()
+
+
+def run() -> None:
+    """Run the command line and exit; the process may belong to another program, which called this."""
+    try:
+        status = segtail.main(prog_name="segtail", standalone_mode=False)
+    except SegtailError as error:
+        click.echo(f"segtail: error: {plain_lines(str(error))}", err=True)
+        sys.exit(error.exit_status)
+    except click.ClickException as error:
+        _with_setting(error).show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
 class CommandGroup(click.Group):
     """Loads the file of a command when that command runs."""
 
@@ -105,32 +131,9 @@ def _refuse_repeated(context: click.Context, words: list[str]) -> None:
             )
 
 
-@click.command(cls=CommandGroup, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(__version__, prog_name="segtail", message="%(prog)s %(version)s")
-@click.option("--child", is_flag=True, hidden=True, help="End at once when standard input does; for what only reads.")
-def segtail(child: bool) -> None:
-    """Watches Kafka's log segments on the broker's disk and exports what is appended, partition by partition, as Prometheus metrics.
-
-    It opens Kafka's files read-only and needs no Kafka client, no ACLs and no JMX.
-    """
-    if child:
-        threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-
-
 def _end_with_parent() -> None:
     os.read(0, 1)
     os._exit(INTERRUPTED)
-
-
-def main() -> None:
-    """Run the command line in a process that is its own, and exit."""
-    if spark_extra.PANDAS_FOR.isdisjoint(sys.argv[1:2]):
-        spark_extra.leave_out_pandas()
-    if spark_extra.COMMANDS.isdisjoint(sys.argv[1:2]):
-        # Arrow's own pool takes 5 MB at its first array, and keeps what a large answer needed as long as no other comes
-        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for some among the files of all packages
-    run()
 
 
 def _with_setting(error: click.ClickException) -> click.ClickException:
@@ -145,16 +148,13 @@ def _with_setting(error: click.ClickException) -> click.ClickException:
     return click.UsageError(f"No such option '{error.option_name}'. Give this setting as --set {name}=VALUE.", error.ctx)
 
 
-def run() -> None:
-    """Run the command line and exit; the process may belong to another program, which called this."""
-    try:
-        status = segtail.main(prog_name="segtail", standalone_mode=False)
-    except SegtailError as error:
-        click.echo(f"segtail: error: {plain_lines(str(error))}", err=True)
-        sys.exit(error.exit_status)
-    except click.ClickException as error:
-        _with_setting(error).show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(INTERRUPTED)
-    sys.exit(status if isinstance(status, int) else 0)
+@click.command(cls=CommandGroup, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="segtail", message="%(prog)s %(version)s")
+@click.option("--child", is_flag=True, hidden=True, help="End at once when standard input does; for what only reads.")
+def segtail(child: bool) -> None:
+    """Watches Kafka's log segments on the broker's disk and exports what is appended, partition by partition, as Prometheus metrics.
+
+    It opens Kafka's files read-only and needs no Kafka client, no ACLs and no JMX.
+    """
+    if child:
+        threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()

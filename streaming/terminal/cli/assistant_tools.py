@@ -5,6 +5,8 @@ for too much ends no other answer, and nothing but these commands can be run. No
 payload. Protocol: modelcontextprotocol.io, by its official SDK.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import shlex
@@ -37,10 +39,12 @@ from streaming.shipped.runbooks import runbooks
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND
 
 _AT_ONCE = 2
+
 _WAITING = 16
 """So many questions at most: a client that asks more is told to wait."""
 
 _SECONDS = 120.0
+
 _MOST_BYTES = 256 << 10
 """More than that would fill an assistant's memory with rows: it has to name what it asks about."""
 
@@ -66,13 +70,80 @@ _LLMS = """\
 - Runbooks: segtail://runbooks/NAME, by the name of an alert.
 """
 
-
 _Topic = Annotated[str, Field(description="a whole name of a topic; empty for all")]
 _Group = Annotated[str, Field(description="a whole name of a consumer group; empty for all")]
 _Setting = Annotated[str, Field(description="[TOPIC:]NAME=VALUE, such as orders:retention.ms=2d: what it would free; empty for none")]
 _Broker = Annotated[int, Field(ge=-1, lt=1 << 31, description="a broker's id; -1 for all, in an order")]
 _Since = Annotated[str, Field(description="such as 2h, for two hours before now, or ISO 8601 in UTC; empty for all that is known")]
 _Unused = Annotated[str, Field(description="such as 30d: only topics that were not used for so long; empty for all")]
+
+
+def server_of(source: list[str], token: Token) -> Server:
+    """The server. ``source`` is what each command gets: log dirs, or the job. ``token``: who sends it is answered by HTTP."""
+    tools = _Tools(source)
+    hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    questions = [_Question.from_function(getattr(tools, name), annotations=hints) for name in vars(_Tools) if not name.startswith("_")]
+    for each in questions:
+        each.parameters["additionalProperties"] = False
+    server = Server("segtail", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING", tools=questions)
+    server.token = token
+    texts = {"llms.txt": _LLMS, **{f"runbooks/{each.name}": each.text for each in runbooks()}}
+    for name, text in texts.items():
+        server.add_resource(TextResource(uri=f"segtail://{name}", name=name, mime_type="text/markdown", text=text))
+    return server
+
+
+class Server(MCPServer[Any]):
+    """A server of the protocol. By HTTP it answers who sends ``token``: else every user of this machine got what this one may read.
+
+    On stdin it answers what is no message of the protocol with its error, as JSON-RPC 2.0 wants it: the package says nothing.
+    """
+
+    token: Token
+
+    def serve(self, host: str, port: int) -> None:
+        """Answer by HTTP who has the token. Raises SystemExit: nothing can listen there; why stands in the log."""
+        app = self.streamable_http_app(host=host)
+        app.add_middleware(_TokenGate, token=self.token)
+        uvicorn.run(app, host=host, port=port, log_level=self.settings.log_level.lower())
+
+    async def run_stdio_async(self) -> None:
+        """Answer on stdin and stdout."""
+        server = self._lowlevel_server
+        async with stdio_server() as (read, write), create_task_group() as group:
+            sender, receiver = create_context_streams[SessionMessage | Exception](0)
+
+            async def pass_on() -> None:
+                async with sender:
+                    async for each in read:
+                        await (write.send(_refused(each)) if isinstance(each, Exception) else sender.send(each))
+
+            group.start_soon(pass_on)
+            await server.run(receiver, write, server.create_initialization_options())
+            group.cancel_scope.cancel()
+
+
+class _TokenGate:
+    def __init__(self, app: ASGIApp, token: Token) -> None:
+        self._app, self._tokens = app, (token,)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        presented = Headers(scope=scope).get(HEADER, "") if scope["type"] == "http" else ""
+        if scope["type"] == "lifespan" or accepted(self._tokens, presented) is not None:
+            await self._app(scope, receive, send)
+            return
+        words = "segtail mcp prints a token when it starts: send it as the header Authorization: Bearer TOKEN"
+        await PlainTextResponse(words, HTTPStatus.UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+
+
+def _refused(error: Exception) -> SessionMessage:
+    is_json = not (isinstance(error, ValidationError) and [each["type"] for each in error.errors()] == ["json_invalid"])
+    found = (
+        ErrorData(code=INVALID_REQUEST, message="this is no message of JSON-RPC 2.0")
+        if is_json
+        else ErrorData(code=PARSE_ERROR, message="this line is no JSON")
+    )
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=found))
 
 
 class _Tools:
@@ -131,93 +202,6 @@ class _Tools:
             return await _asked([*words], self._source)
 
 
-class _Question(Tool):
-    """A tool that takes no argument but its own, and says in one sentence why it does not answer."""
-
-    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
-        """The answer. Raises ToolError: there is none."""
-        known = self.parameters["properties"]
-        if unknown := [quoted(each) for each in arguments if each not in known]:
-            raise ToolError(f"{self.name} has no argument {', '.join(unknown)}: it has {', '.join(known) or 'none'}")
-        try:
-            return await super().run(arguments, context, convert_result)
-        except UnexpectedToolError:
-            raise
-        except ToolError as error:
-            wrong = error.__cause__
-            if not isinstance(wrong, ValidationError):
-                raise ToolError(str(wrong)) from error
-            raise ToolError("; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in wrong.errors())) from error
-
-
-class Server(MCPServer[Any]):
-    """A server of the protocol. By HTTP it answers who sends ``token``: else every user of this machine got what this one may read.
-
-    On stdin it answers what is no message of the protocol with its error, as JSON-RPC 2.0 wants it: the package says nothing.
-    """
-
-    token: Token
-
-    def serve(self, host: str, port: int) -> None:
-        """Answer by HTTP who has the token. Raises SystemExit: nothing can listen there; why stands in the log."""
-        app = self.streamable_http_app(host=host)
-        app.add_middleware(_TokenGate, token=self.token)
-        uvicorn.run(app, host=host, port=port, log_level=self.settings.log_level.lower())
-
-    async def run_stdio_async(self) -> None:
-        """Answer on stdin and stdout."""
-        server = self._lowlevel_server
-        async with stdio_server() as (read, write), create_task_group() as group:
-            sender, receiver = create_context_streams[SessionMessage | Exception](0)
-
-            async def pass_on() -> None:
-                async with sender:
-                    async for each in read:
-                        await (write.send(_refused(each)) if isinstance(each, Exception) else sender.send(each))
-
-            group.start_soon(pass_on)
-            await server.run(receiver, write, server.create_initialization_options())
-            group.cancel_scope.cancel()
-
-
-def _refused(error: Exception) -> SessionMessage:
-    is_json = not (isinstance(error, ValidationError) and [each["type"] for each in error.errors()] == ["json_invalid"])
-    found = (
-        ErrorData(code=INVALID_REQUEST, message="this is no message of JSON-RPC 2.0")
-        if is_json
-        else ErrorData(code=PARSE_ERROR, message="this line is no JSON")
-    )
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=found))
-
-
-class _TokenGate:
-    def __init__(self, app: ASGIApp, token: Token) -> None:
-        self._app, self._tokens = app, (token,)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        presented = Headers(scope=scope).get(HEADER, "") if scope["type"] == "http" else ""
-        if scope["type"] == "lifespan" or accepted(self._tokens, presented) is not None:
-            await self._app(scope, receive, send)
-            return
-        words = "segtail mcp prints a token when it starts: send it as the header Authorization: Bearer TOKEN"
-        await PlainTextResponse(words, HTTPStatus.UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
-
-
-def server_of(source: list[str], token: Token) -> Server:
-    """The server. ``source`` is what each command gets: log dirs, or the job. ``token``: who sends it is answered by HTTP."""
-    tools = _Tools(source)
-    hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    questions = [_Question.from_function(getattr(tools, name), annotations=hints) for name in vars(_Tools) if not name.startswith("_")]
-    for each in questions:
-        each.parameters["additionalProperties"] = False
-    server = Server("segtail", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING", tools=questions)
-    server.token = token
-    texts = {"llms.txt": _LLMS, **{f"runbooks/{each.name}": each.text for each in runbooks()}}
-    for name, text in texts.items():
-        server.add_resource(TextResource(uri=f"segtail://{name}", name=name, mime_type="text/markdown", text=text))
-    return server
-
-
 def _named(option: str, value: str) -> list[str]:
     """An option with its value, nothing if there is none. With "=", a value is no option, whatever it begins with."""
     return [f"--{option}={value}"] if value else []
@@ -255,3 +239,22 @@ async def _asked(words: list[str], source: list[str]) -> dict[str, Any]:
 def _without_password(word: str) -> str:
     parts = urlsplit(word)
     return word if parts.password is None else word.replace(f"{parts.netloc.rpartition('@')[0]}@", "")
+
+
+class _Question(Tool):
+    """A tool that takes no argument but its own, and says in one sentence why it does not answer."""
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        """The answer. Raises ToolError: there is none."""
+        known = self.parameters["properties"]
+        if unknown := [quoted(each) for each in arguments if each not in known]:
+            raise ToolError(f"{self.name} has no argument {', '.join(unknown)}: it has {', '.join(known) or 'none'}")
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            wrong = error.__cause__
+            if not isinstance(wrong, ValidationError):
+                raise ToolError(str(wrong)) from error
+            raise ToolError("; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in wrong.errors())) from error

@@ -23,6 +23,7 @@ _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "tornado", "protobuf")
 _UNITS = ("segtail-agent", "segtail-job")
 _LOG_LINES = 2_000
 _LOG_SECONDS = 10.0
+
 _LEAST_PASSWORD = 4
 """A shorter one would be masked in the middle of words; where it stands in an address it is masked in any case."""
 
@@ -55,6 +56,26 @@ def write_bundle(path: Path, settings: Settings, job: str, findings: Iterable[st
     except OSError as error:
         raise UsageError(f"--bundle {path} cannot be written: {error.strerror}") from error
     return list(files)
+
+
+def _secrets(settings: Settings, job: str) -> Iterator[str]:
+    """All words of the files that hold some, and the password in the job's address, as it is written and as it is meant."""
+    files = (settings.token_file, settings.agent_token_file, settings.tls_key, settings.agent_key)
+    for file in filter(None, files):
+        try:
+            yield from (word for word in file.read_text(errors="replace").split() if len(word) >= LEAST_CHARACTERS)
+        except OSError:
+            continue  # doctor says so; what this user cannot read is in no file here
+    for address in (job, settings.job):
+        password = urlsplit(address).password or ""
+        yield from (each for each in (password, unquote(password)) if len(each) >= _LEAST_PASSWORD)
+
+
+def _without(secrets: Iterable[str], text: str) -> bytes:
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    text = _KEY.sub(MASK, _HASH.sub(MASK, _IN_ADDRESS.sub(f"://{MASK}@", text)))
+    return _NAMED.sub(rf"\1{MASK}", text).encode()
 
 
 def _files(settings: Settings, job: str, findings: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -92,23 +113,3 @@ def _log() -> str:
         return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=_LOG_SECONDS).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-
-
-def _secrets(settings: Settings, job: str) -> Iterator[str]:
-    """All words of the files that hold some, and the password in the job's address, as it is written and as it is meant."""
-    files = (settings.token_file, settings.agent_token_file, settings.tls_key, settings.agent_key)
-    for file in filter(None, files):
-        try:
-            yield from (word for word in file.read_text(errors="replace").split() if len(word) >= LEAST_CHARACTERS)
-        except OSError:
-            continue  # doctor says so; what this user cannot read is in no file here
-    for address in (job, settings.job):
-        password = urlsplit(address).password or ""
-        yield from (each for each in (password, unquote(password)) if len(each) >= _LEAST_PASSWORD)
-
-
-def _without(secrets: Iterable[str], text: str) -> bytes:
-    for secret in sorted(set(secrets), key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    text = _KEY.sub(MASK, _HASH.sub(MASK, _IN_ADDRESS.sub(f"://{MASK}@", text)))
-    return _NAMED.sub(rf"\1{MASK}", text).encode()

@@ -34,6 +34,7 @@ from streaming.terminal.cli.stopping import Signals, Stopped
 if TYPE_CHECKING:  # it imports what Spark needs
     from streaming.pages.api.state import State
 
+
 _EVERY_SECONDS = 2.0
 _LINES_SECONDS = 3.0
 _ROWS = 4
@@ -79,15 +80,26 @@ def command(settings: Settings, seconds: float | None) -> None:
         click.echo("segtail: stopped before it had started")
 
 
-def _refuse_earlier(checkpoint: Path) -> None:
-    """Refuse the checkpoint of an earlier job or demo, before anything is started: a simulated broker is a new cluster each time."""
-    from streaming.spark.job.checkpoint import cluster_of_checkpoint
+def with_demo_defaults(settings: Settings, scratch: Path) -> Settings:
+    """The demo's own defaults, for options that neither the command line nor the environment nor a file sets."""
+    own: dict[str, object] = {
+        "start_from": StartFrom.EARLIEST,
+        "checkpoint": scratch / "checkpoint",
+        "listen": free_address(settings.listen),
+        "log_level": LogLevel.WARNING,
+    }
+    return settings.model_copy(update={name: value for name, value in own.items() if name not in settings.model_fields_set})
 
-    if cluster_of_checkpoint(checkpoint):
-        raise UsageError(
-            f"--checkpoint {quoted(str(checkpoint))} is of an earlier job or demo, and each simulated broker is a new cluster: name a "
-            "directory that is not there yet, or leave --checkpoint out; with --log-dirs, the demo goes on where the checkpoint is"
-        )
+
+def free_address(address: Address) -> Address:
+    """The address, or one with any free port if its own is in use."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the exporter does
+        try:
+            probe.bind((address.host, address.port))
+        except OSError:
+            return Address(address.host, 0)
+    return address
 
 
 def _run(settings: Settings, seconds: float | None, signals: Signals) -> None:
@@ -111,23 +123,17 @@ def _on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _print_lines(read: "Callable[[], State]", watched: Callable[[], None], seconds: float | None, stop: threading.Event) -> None:
-    """Print how everything is and which partitions grow fastest, again and again until ``stop`` is set or ``seconds`` are over.
-
-    Args:
-        watched: records that a person is watching.
-    """
-    from streaming.terminal.top.answer_sources import DirSource
-    from streaming.terminal.top.once import labelled_rows
-    from streaming.terminal.top.questions import ListName, ListQuestion, Rows
-
-    source, until = DirSource(read), math.inf if seconds is None else time.monotonic() + seconds
-    while not stop.wait(min(_LINES_SECONDS, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
-        watched()
-        answer = source.ask(ListQuestion(view=ListName.PARTITIONS, sort="bytes_rate", descending=True, limit=_ROWS), again=True)
-        assert isinstance(answer.content, Rows)
-        click.echo("\n".join(labelled_rows(answer, answer.content, relative=True)))
-    click.echo("segtail: ending ...")
+@contextmanager
+def _beside(work: Callable[[threading.Event], None], over: threading.Event) -> Iterator[None]:
+    """Run ``work`` in a thread until ``over`` is set, which happens when work or block ends. An exception of work is raised here."""
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(work, over)
+        done.add_done_callback(lambda _: over.set())
+        try:
+            yield
+        finally:
+            over.set()
+        done.result()
 
 
 def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
@@ -169,6 +175,36 @@ def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
     click.echo("segtail: ending ...")
 
 
+def _print_lines(read: "Callable[[], State]", watched: Callable[[], None], seconds: float | None, stop: threading.Event) -> None:
+    """Print how everything is and which partitions grow fastest, again and again until ``stop`` is set or ``seconds`` are over.
+
+    Args:
+        watched: records that a person is watching.
+    """
+    from streaming.terminal.top.answer_sources import DirSource
+    from streaming.terminal.top.once import labelled_rows
+    from streaming.terminal.top.questions import ListName, ListQuestion, Rows
+
+    source, until = DirSource(read), math.inf if seconds is None else time.monotonic() + seconds
+    while not stop.wait(min(_LINES_SECONDS, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
+        watched()
+        answer = source.ask(ListQuestion(view=ListName.PARTITIONS, sort="bytes_rate", descending=True, limit=_ROWS), again=True)
+        assert isinstance(answer.content, Rows)
+        click.echo("\n".join(labelled_rows(answer, answer.content, relative=True)))
+    click.echo("segtail: ending ...")
+
+
+def _refuse_earlier(checkpoint: Path) -> None:
+    """Refuse the checkpoint of an earlier job or demo, before anything is started: a simulated broker is a new cluster each time."""
+    from streaming.spark.job.checkpoint import cluster_of_checkpoint
+
+    if cluster_of_checkpoint(checkpoint):
+        raise UsageError(
+            f"--checkpoint {quoted(str(checkpoint))} is of an earlier job or demo, and each simulated broker is a new cluster: name a "
+            "directory that is not there yet, or leave --checkpoint out; with --log-dirs, the demo goes on where the checkpoint is"
+        )
+
+
 @contextmanager
 def _simulated_broker(directory: Path, over: threading.Event) -> Iterator[tuple[Path, ...]]:
     """Yield the log dirs of the simulated broker. They grow until the block ends."""
@@ -179,38 +215,3 @@ def _simulated_broker(directory: Path, over: threading.Event) -> Iterator[tuple[
     broker = SimulatedBroker(directory, seed=secrets.randbits(32), clock=lambda: time.time_ns() // 1_000_000, history_ms=HISTORY_MS)
     with _beside(broker.run, over):
         yield broker.log_dirs
-
-
-@contextmanager
-def _beside(work: Callable[[threading.Event], None], over: threading.Event) -> Iterator[None]:
-    """Run ``work`` in a thread until ``over`` is set, which happens when work or block ends. An exception of work is raised here."""
-    with ThreadPoolExecutor(1) as threads:
-        done = threads.submit(work, over)
-        done.add_done_callback(lambda _: over.set())
-        try:
-            yield
-        finally:
-            over.set()
-        done.result()
-
-
-def with_demo_defaults(settings: Settings, scratch: Path) -> Settings:
-    """The demo's own defaults, for options that neither the command line nor the environment nor a file sets."""
-    own: dict[str, object] = {
-        "start_from": StartFrom.EARLIEST,
-        "checkpoint": scratch / "checkpoint",
-        "listen": free_address(settings.listen),
-        "log_level": LogLevel.WARNING,
-    }
-    return settings.model_copy(update={name: value for name, value in own.items() if name not in settings.model_fields_set})
-
-
-def free_address(address: Address) -> Address:
-    """The address, or one with any free port if its own is in use."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the exporter does
-        try:
-            probe.bind((address.host, address.port))
-        except OSError:
-            return Address(address.host, 0)
-    return address

@@ -75,6 +75,13 @@ def command(
     return NOT_KNOWN if answer.doubts or any(each.outlook == "unknown" for each in answer.log_dirs) else NOTHING_FOUND
 
 
+def _check_job(wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> None:
+    idle = [name for name, value in (("--what-if", tried), ("--free", free)) if value not in (None, ())]
+    if idle:
+        raise UsageError(f"{', '.join(idle)} cannot be given with --job: the job answers by its own settings")
+    check_source(wanted.job, "server_properties", at=wanted.at)
+
+
 def _read(settings: Settings, wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> Answer:
     from streaming.broker.disk.log_dir_search import open_below
     from streaming.pages.api.counts_and_disks import disk_page
@@ -95,10 +102,3 @@ def _trials(tried: tuple[str, ...]) -> "list[Trial]":
         return [parse_trial(text) for text in tried]
     except ValueError as error:
         raise UsageError(f"--what-if: {error}") from error
-
-
-def _check_job(wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> None:
-    idle = [name for name, value in (("--what-if", tried), ("--free", free)) if value not in (None, ())]
-    if idle:
-        raise UsageError(f"{', '.join(idle)} cannot be given with --job: the job answers by its own settings")
-    check_source(wanted.job, "server_properties", at=wanted.at)

@@ -16,9 +16,13 @@ from streaming.terminal.cli.lists import AT_START, away_lines
 _QUIET_MS = 60_000
 """A broker that runs writes its checkpoint every 5 seconds."""
 
-
 _DAY_S = 86_400
 _YET = "nobody can tell yet when it is full"
+
+RECKONED = (
+    "Growth is what the last day has appended (or the time since the oldest segment, if that is less), by the times of the segments. "
+    "What the next check frees is on the disk until the broker makes that check, and for file.delete.delay.ms (a minute) after it."
+)
 
 
 def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = None, settings: Settings | None = None) -> Iterator[str]:
@@ -43,12 +47,6 @@ def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = Non
     for line in away_lines(answer.away, answer.at_ms, AT_START["disk"] if frees else ""):
         yield ""
         yield line
-
-
-RECKONED = (
-    "Growth is what the last day has appended (or the time since the oldest segment, if that is less), by the times of the segments. "
-    "What the next check frees is on the disk until the broker makes that check, and for file.delete.delay.ms (a minute) after it."
-)
 
 
 def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
@@ -108,22 +106,6 @@ def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) ->
         yield f"  the growth of {format_count(young, 'replica')} is not known: all data there is only minutes old, or it is silent"
 
 
-def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
-    """What a start of its broker reads."""
-    if each.recovering_bytes >= 0:
-        logs = f": {format_list([format_name(name, 300) for name in each.recovering], 3)}" if each.recovering else ""
-        until = f", until about {format_time(each.recovered_ms)}" if each.recovered_ms >= 0 else ""
-        left = f"{format_size(each.recovering_bytes)} in {format_count(each.recovering_logs, 'log')}"
-        yield f"  its broker is starting after a crash: {left} left to read{until}{logs}"
-    elif each.recovery_bytes > 0:
-        threads = f", with {format_count(each.recovery_threads, 'thread')}" if each.recovery_threads > 0 else ""
-        takes = f", for about {format_duration(each.recovery_seconds)}" if each.recovery_seconds >= 0 else ""
-        read = f"{format_size(each.recovery_bytes)} in {format_count(each.recovery_logs, 'log')}"
-        yield f"  a start after a crash reads {read}{threads}{takes}; up to {format_size(each.not_fsynced_bytes)} are not flushed yet"
-    elif each.recovery_bytes == 0 and each.replicas:
-        yield f"  {'its broker was shut down cleanly: the next start' if each.clean else 'a start after a crash'} reads no log"
-
-
 def outlook(each: LogDirUse, now_ms: int) -> str:
     """When a log dir is full, in a sentence."""
     parts = []
@@ -156,6 +138,22 @@ def outlook(each: LogDirUse, now_ms: int) -> str:
 def _in(at_ms: int, now_ms: int) -> str:
     at_ms = rough(at_ms, now_ms)
     return f"{format_duration((at_ms - now_ms) / 1000)} ({format_time(at_ms)})"
+
+
+def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
+    """What a start of its broker reads."""
+    if each.recovering_bytes >= 0:
+        logs = f": {format_list([format_name(name, 300) for name in each.recovering], 3)}" if each.recovering else ""
+        until = f", until about {format_time(each.recovered_ms)}" if each.recovered_ms >= 0 else ""
+        left = f"{format_size(each.recovering_bytes)} in {format_count(each.recovering_logs, 'log')}"
+        yield f"  its broker is starting after a crash: {left} left to read{until}{logs}"
+    elif each.recovery_bytes > 0:
+        threads = f", with {format_count(each.recovery_threads, 'thread')}" if each.recovery_threads > 0 else ""
+        takes = f", for about {format_duration(each.recovery_seconds)}" if each.recovery_seconds >= 0 else ""
+        read = f"{format_size(each.recovery_bytes)} in {format_count(each.recovery_logs, 'log')}"
+        yield f"  a start after a crash reads {read}{threads}{takes}; up to {format_size(each.not_fsynced_bytes)} are not flushed yet"
+    elif each.recovery_bytes == 0 and each.replicas:
+        yield f"  {'its broker was shut down cleanly: the next start' if each.clean else 'a start after a crash'} reads no log"
 
 
 def _rows(answer: DiskAnswer, width: int | None, settings: Settings | None) -> Iterator[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the checks import pyarrow: not for --help
     from streaming.broker.protocol.status_json import DoctorPage
     from streaming.terminal.doctor.diagnosis import Diagnosis
 
+
 _EPILOG = (
     "Exit status: 0 nothing is wrong, 3 something is, 4 nothing is but not everything could be checked, 1 failed, 2 not possible as asked."
 )
@@ -101,23 +102,6 @@ def _of_job(job: str) -> "Iterator[Diagnosis]":
     yield from of_job(job_answers.shown(job), status)
 
 
-def _lines(diagnoses: "Sequence[Diagnosis]", width: int | None) -> Iterator[str]:
-    """A line for each diagnosis, the commands that mend something, and a sum."""
-    yield from sentence_table([("state", "check", "what"), *((str(each.state), each.check, each.what) for each in diagnoses)], width)
-    yield ""
-    mending = [each for each in diagnoses if each.command]
-    for each in mending:
-        line = f"{each.check}: {each.command}"
-        if width is None or len(line) <= width:
-            yield line
-        else:
-            yield from (f"{each.check}:", ShellCommand(f"  {each.command}"))
-    if mending:
-        yield ""
-    faults, warnings, unknown = _counted(diagnoses)
-    yield f"{format_count(faults, 'fault')}, {format_count(warnings, 'warning')}, {unknown} not known"
-
-
 def _page(diagnoses: "Sequence[Diagnosis]", now: float) -> "DoctorPage":
     """The same as JSON has it; a doubt is what is not known."""
     from streaming.broker.protocol.status_json import DiagnosisRow, DoctorPage
@@ -138,3 +122,20 @@ def _counted(diagnoses: "Sequence[Diagnosis]") -> tuple[int, int, int]:
     """How many faults and warnings there are, and how much is not known."""
     faults, warnings, unknown = (sum(each.state == state for each in diagnoses) for state in ("fault", "warning", "unknown"))
     return faults, warnings, unknown
+
+
+def _lines(diagnoses: "Sequence[Diagnosis]", width: int | None) -> Iterator[str]:
+    """A line for each diagnosis, the commands that mend something, and a sum."""
+    yield from sentence_table([("state", "check", "what"), *((str(each.state), each.check, each.what) for each in diagnoses)], width)
+    yield ""
+    mending = [each for each in diagnoses if each.command]
+    for each in mending:
+        line = f"{each.check}: {each.command}"
+        if width is None or len(line) <= width:
+            yield line
+        else:
+            yield from (f"{each.check}:", ShellCommand(f"  {each.command}"))
+    if mending:
+        yield ""
+    faults, warnings, unknown = _counted(diagnoses)
+    yield f"{format_count(faults, 'fault')}, {format_count(warnings, 'warning')}, {unknown} not known"

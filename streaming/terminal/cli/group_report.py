@@ -23,6 +23,14 @@ from streaming.terminal.cli.printing import ShellCommand
 _MOST_LINES = 100
 _MOST_NAMES = 5
 
+APART_MS = 10_000
+"""So far the clocks of a controller and of a coordinator may be apart."""
+
+UNREAD_NOT_ON_DISK = "whether it had records left to read there is not on disk any more"
+
+_BY = {"admin": "by hand", "consumer": "by a member", "external": "by a program beside the group"}
+_MOST_NAMED = 5
+
 
 def partition_tables(groups: Sequence[GroupDetail], width: int | None = None) -> Iterator[str]:
     """For each group a head, a table of its partitions that fits the width, the worst first, and what is to be said of it as a whole."""
@@ -36,48 +44,21 @@ def partition_tables(groups: Sequence[GroupDetail], width: int | None = None) ->
         yield from (f"{_where(each)}: {each.text}" for each in group.findings if not each.topic)
 
 
-def reasons(group: GroupDetail) -> Iterator[str]:
-    """What is said about one group: a head, then a line for each finding with its command, at last what needs nothing."""
-    yield head(group)
-    yield from (f"    {note}." for note in group.notes)
-    found, calm = group_findings(group), dict[tuple[str, str], list[GroupFinding]]()
-    for finding in (each for each in group.findings if not is_finding(each) and each.verdict not in NOT_KNOWN):
-        calm.setdefault((finding.verdict, finding.text), []).append(finding)
-    alike: dict[tuple[str, str, str], list[GroupFinding]] = {}
-    for finding in found[:_MOST_LINES]:
-        alike.setdefault((finding.verdict, finding.because, "" if finding.topic else finding.text), []).append(finding)
-    for some in alike.values():
-        yield from _alike(some)
-    if len(found) > _MOST_LINES:
-        yield f"- and {len(found) - _MOST_LINES:,} more: --json has all of them"
-    for (_, text), same in list(calm.items())[:_MOST_LINES]:
-        yield f"- {format_list([_where(each) for each in same], _MOST_NAMES)}: {text}."
-    if group.rebalances:
-        yield "last rebalances:"
-    for line in last_rebalances(group.rebalances, group.at_ms):
-        yield f"    {line}"
+def head(group: GroupDetail) -> str:
+    """What a group is, and what is left in all."""
+    of = group.summary
+    members = "" if of.members < 0 else f", {format_count(of.members, 'member')}"
+    state = " ".join(filter(None, (of.type, of.state))) or "only commits"
+    left = "records left not known"
+    if of.records_left >= 0:  # a plus if that is a lower bound
+        left = f"{of.records_left:,}+ records left" if of.unknown else f"{format_count(of.records_left, 'record')} left"
+    waits = f"; {words}" if (words := besides_words(of)) else ""
+    what = f"{left} in {counted_in(of)}" if of.partitions or of.uncommitted else "nothing is committed"
+    return f"{format_name(of.group)}: {state}{members}; {what}{waits}"
 
 
-def _alike(findings: Sequence[GroupFinding]) -> Iterator[str]:
-    """What is found of some partitions: what only one of them has, then the sentences that all end with, and the commands."""
-    ended = [each.text.split(". ") for each in findings]
-    one, least = len(findings) == 1, min(map(len, ended))
-    same = 0 if one else least if len({each.text for each in findings}) == 1 else 0
-    while not one and same < least - 1 and len({words[-1 - same] for words in ended}) == 1:
-        same += 1
-    of_text: dict[str, list[str]] = {}
-    for finding, words in zip(findings, ended, strict=True):
-        of_text.setdefault(". ".join(words[: len(words) - same]), []).append(_where(finding))
-    shared = ". ".join(ended[0][len(ended[0]) - same :]) if same else ""
-    if "" in of_text:  # of all of them all is the same
-        yield f"- {format_list(of_text[''], _MOST_NAMES)}: {shared}."
-    else:
-        yield from (f"- {format_list(where, _MOST_NAMES)}: {text}." for text, where in of_text.items())
-        yield from [f"    all {len(findings)}: {shared}."] if shared else []
-    commands = dict.fromkeys(each.command for each in findings if each.command)
-    yield from (ShellCommand(f"    {each}") for each in commands)
-    reasons = dict.fromkeys(each.no_command for each in findings if each.no_command and not (commands and each.no_command == ABOVE))
-    yield from (f"    no command: {each}" for each in reasons)
+def _where(finding: GroupFinding) -> str:
+    return f"{format_name(finding.topic)}-{finding.partition}" if finding.topic else "the group"
 
 
 def assumed_groups(groups: Sequence[GroupSummary], settings: Settings | None = None) -> Iterator[str]:
@@ -107,38 +88,12 @@ def _between(first_ms: int, last_ms: int) -> str:
     return " to ".join(format_time(each, "milliseconds") for each in (first_ms, last_ms))
 
 
-def head(group: GroupDetail) -> str:
-    """What a group is, and what is left in all."""
-    of = group.summary
-    members = "" if of.members < 0 else f", {format_count(of.members, 'member')}"
-    state = " ".join(filter(None, (of.type, of.state))) or "only commits"
-    left = "records left not known"
-    if of.records_left >= 0:  # a plus if that is a lower bound
-        left = f"{of.records_left:,}+ records left" if of.unknown else f"{format_count(of.records_left, 'record')} left"
-    waits = f"; {words}" if (words := besides_words(of)) else ""
-    what = f"{left} in {counted_in(of)}" if of.partitions or of.uncommitted else "nothing is committed"
-    return f"{format_name(of.group)}: {state}{members}; {what}{waits}"
-
-
-def _where(finding: GroupFinding) -> str:
-    return f"{format_name(finding.topic)}-{finding.partition}" if finding.topic else "the group"
-
-
-# --- how the history of a group is printed: a head, then what its coordinator's log has of it, the oldest first. Consumers commit every few
-# seconds, so ordinary commits between two other things are a line for each partition.
-
-
-APART_MS = 10_000
-"""So far the clocks of a controller and of a coordinator may be apart."""
-
-UNREAD_NOT_ON_DISK = "whether it had records left to read there is not on disk any more"
-
-_BY = {"admin": "by hand", "consumer": "by a member", "external": "by a program beside the group"}
-_MOST_NAMED = 5
-
-
 def histories(groups: Sequence[GroupHistory]) -> Iterator[str]:
-    """The lines about some groups."""
+    """The lines about some groups.
+
+    How the history of a group is printed: a head, then what its coordinator's log has of it, the oldest first. Consumers commit every
+    few seconds, so ordinary commits between two other things are a line for each partition.
+    """
     for index, group in enumerate(groups):
         if index:
             yield ""
@@ -146,55 +101,6 @@ def histories(groups: Sequence[GroupHistory]) -> Iterator[str]:
         for ordinary, some in groupby(group.events, _is_ordinary):
             events = list(some)
             yield from _runs(events) if ordinary else (_line(each, group.group) for each in events)
-
-
-def deleted_topics(group: GroupHistory, topic_ends: Mapping[str, int]) -> dict[str, int]:
-    """The topics whose commits the coordinator deleted because the topic was, with when, Unix milliseconds.
-
-    A commit that expires or is deleted by hand leaves the same record: the last commit was made before the deletion of the topic in the
-    metadata log, and its end was written after it.
-
-    Args:
-        topic_ends: when topics were deleted.
-    """
-    last_ms: dict[tuple[str, int], int] = {}
-    found = {}
-    for each in group.events:
-        place, end_ms = (each.topic, each.partition), topic_ends.get(each.topic, -1)
-        if each.event == "commit":
-            last_ms[place] = each.at_ms
-        elif each.event == "deleted" and 0 <= end_ms <= each.at_ms + APART_MS and last_ms.get(place, -1) <= end_ms + APART_MS:
-            found[each.topic] = end_ms
-    return found
-
-
-def end_of(group: GroupHistory, now_ms: int, topic_ends: Mapping[str, int], *, remains: bool = False) -> str:
-    """What became of a group that is gone, or ``remains`` without offsets; "" where its coordinator's log does not show it."""
-    begins = [number for number, each in enumerate(group.events[:-1]) if each.event == "gone"]
-    life = group.events[begins[-1] + 1 if begins else 0 :]
-    ends = [each for each in life if each.event in ("gone", "deleted")]
-    there = {(each.topic, each.partition): each.event == "commit" for each in life if each.event in ("commit", "deleted")}
-    if not ends or life[-1] is not ends[-1] or (life[-1].event != "gone" and any(there.values())):
-        return ""  # as of one whose newest records are not known to count
-    times = TimeWords(now_ms)
-    had = {(each.topic, each.partition): each.before for each in ends if each.event == "deleted" and each.before >= 0}
-    offsets = [f"{format_name(topic)}-{partition}: {offset}" for (topic, partition), offset in sorted(had.items())]
-    left_ms = max((each.at_ms for each in life if each.event == "generation" and not each.members), default=-1)
-    at = f" at {times.at(ends[-1].at_ms)}" if ends[-1].at_ms >= 0 else ""
-    topics = deleted_topics(group, topic_ends)
-    why = "with their topic, by hand or because they expired"
-    if topics and {topic for topic, _ in had} <= topics.keys():
-        which = [f"{format_name(topic)}, which was deleted at {times.at(end_ms)}" for topic, end_ms in topics.items()]
-        why = f"with topic {format_list(which, _MOST_NAMED)}: {UNREAD_NOT_ON_DISK}"
-    parts = [
-        f"its coordinator deleted them{at}, {why}"
-        if remains
-        else f"its coordinator deleted it{at}, by hand or because its offsets expired",
-        f"it had committed {format_list(offsets, _MOST_NAMED)}" if offsets else "",
-        f"its last member left at {times.at(left_ms)}" if left_ms >= 0 else "",
-        "where a consumer begins that comes now, auto.offset.reset decides",
-    ]
-    return "; ".join(filter(None, parts))
 
 
 def _head(group: GroupHistory) -> Iterator[str]:
@@ -251,12 +157,24 @@ def _what(event: HistoryEvent) -> str:
     return "the group is deleted"
 
 
+def _number(value: int) -> str:
+    return str(value) if value >= 0 else "what is not understood"
+
+
 def _step(event: HistoryEvent) -> str:
     if event.before < 0 or event.committed < 0:
         return ""
     step = event.committed - event.before
     how = f", moved {_BY.get(event.moved, event.moved)}" if event.moved else ""
     return f" ({step:+,}{how})" if step else " (as before)"
+
+
+def _members(event: HistoryEvent) -> str:
+    if event.members < 0:
+        return "not understood"
+    names = [f"{format_name(each.client)} {format_word(each.host)}" for each in event.first_members]
+    more = f": {format_list(names, _MOST_NAMED)}" if names else ""
+    return f"{format_count(event.members, 'member')}{more}"
 
 
 def _offsets_between(event: HistoryEvent, group: str) -> str:
@@ -269,13 +187,94 @@ def _offsets_between(event: HistoryEvent, group: str) -> str:
     return f". {format_count(offsets, 'offset')} {'lies' if offsets == 1 else 'lie'} between{more}"
 
 
-def _members(event: HistoryEvent) -> str:
-    if event.members < 0:
-        return "not understood"
-    names = [f"{format_name(each.client)} {format_word(each.host)}" for each in event.first_members]
-    more = f": {format_list(names, _MOST_NAMED)}" if names else ""
-    return f"{format_count(event.members, 'member')}{more}"
+def end_of(group: GroupHistory, now_ms: int, topic_ends: Mapping[str, int], *, remains: bool = False) -> str:
+    """What became of a group that is gone, or ``remains`` without offsets; "" where its coordinator's log does not show it."""
+    begins = [number for number, each in enumerate(group.events[:-1]) if each.event == "gone"]
+    life = group.events[begins[-1] + 1 if begins else 0 :]
+    ends = [each for each in life if each.event in ("gone", "deleted")]
+    there = {(each.topic, each.partition): each.event == "commit" for each in life if each.event in ("commit", "deleted")}
+    if not ends or life[-1] is not ends[-1] or (life[-1].event != "gone" and any(there.values())):
+        return ""  # as of one whose newest records are not known to count
+    times = TimeWords(now_ms)
+    had = {(each.topic, each.partition): each.before for each in ends if each.event == "deleted" and each.before >= 0}
+    offsets = [f"{format_name(topic)}-{partition}: {offset}" for (topic, partition), offset in sorted(had.items())]
+    left_ms = max((each.at_ms for each in life if each.event == "generation" and not each.members), default=-1)
+    at = f" at {times.at(ends[-1].at_ms)}" if ends[-1].at_ms >= 0 else ""
+    topics = deleted_topics(group, topic_ends)
+    why = "with their topic, by hand or because they expired"
+    if topics and {topic for topic, _ in had} <= topics.keys():
+        which = [f"{format_name(topic)}, which was deleted at {times.at(end_ms)}" for topic, end_ms in topics.items()]
+        why = f"with topic {format_list(which, _MOST_NAMED)}: {UNREAD_NOT_ON_DISK}"
+    parts = [
+        f"its coordinator deleted them{at}, {why}"
+        if remains
+        else f"its coordinator deleted it{at}, by hand or because its offsets expired",
+        f"it had committed {format_list(offsets, _MOST_NAMED)}" if offsets else "",
+        f"its last member left at {times.at(left_ms)}" if left_ms >= 0 else "",
+        "where a consumer begins that comes now, auto.offset.reset decides",
+    ]
+    return "; ".join(filter(None, parts))
 
 
-def _number(value: int) -> str:
-    return str(value) if value >= 0 else "what is not understood"
+def deleted_topics(group: GroupHistory, topic_ends: Mapping[str, int]) -> dict[str, int]:
+    """The topics whose commits the coordinator deleted because the topic was, with when, Unix milliseconds.
+
+    A commit that expires or is deleted by hand leaves the same record: the last commit was made before the deletion of the topic in the
+    metadata log, and its end was written after it.
+
+    Args:
+        topic_ends: when topics were deleted.
+    """
+    last_ms: dict[tuple[str, int], int] = {}
+    found = {}
+    for each in group.events:
+        place, end_ms = (each.topic, each.partition), topic_ends.get(each.topic, -1)
+        if each.event == "commit":
+            last_ms[place] = each.at_ms
+        elif each.event == "deleted" and 0 <= end_ms <= each.at_ms + APART_MS and last_ms.get(place, -1) <= end_ms + APART_MS:
+            found[each.topic] = end_ms
+    return found
+
+
+def reasons(group: GroupDetail) -> Iterator[str]:
+    """What is said about one group: a head, then a line for each finding with its command, at last what needs nothing."""
+    yield head(group)
+    yield from (f"    {note}." for note in group.notes)
+    found, calm = group_findings(group), dict[tuple[str, str], list[GroupFinding]]()
+    for finding in (each for each in group.findings if not is_finding(each) and each.verdict not in NOT_KNOWN):
+        calm.setdefault((finding.verdict, finding.text), []).append(finding)
+    alike: dict[tuple[str, str, str], list[GroupFinding]] = {}
+    for finding in found[:_MOST_LINES]:
+        alike.setdefault((finding.verdict, finding.because, "" if finding.topic else finding.text), []).append(finding)
+    for some in alike.values():
+        yield from _alike(some)
+    if len(found) > _MOST_LINES:
+        yield f"- and {len(found) - _MOST_LINES:,} more: --json has all of them"
+    for (_, text), same in list(calm.items())[:_MOST_LINES]:
+        yield f"- {format_list([_where(each) for each in same], _MOST_NAMES)}: {text}."
+    if group.rebalances:
+        yield "last rebalances:"
+    for line in last_rebalances(group.rebalances, group.at_ms):
+        yield f"    {line}"
+
+
+def _alike(findings: Sequence[GroupFinding]) -> Iterator[str]:
+    """What is found of some partitions: what only one of them has, then the sentences that all end with, and the commands."""
+    ended = [each.text.split(". ") for each in findings]
+    one, least = len(findings) == 1, min(map(len, ended))
+    same = 0 if one else least if len({each.text for each in findings}) == 1 else 0
+    while not one and same < least - 1 and len({words[-1 - same] for words in ended}) == 1:
+        same += 1
+    of_text: dict[str, list[str]] = {}
+    for finding, words in zip(findings, ended, strict=True):
+        of_text.setdefault(". ".join(words[: len(words) - same]), []).append(_where(finding))
+    shared = ". ".join(ended[0][len(ended[0]) - same :]) if same else ""
+    if "" in of_text:  # of all of them all is the same
+        yield f"- {format_list(of_text[''], _MOST_NAMES)}: {shared}."
+    else:
+        yield from (f"- {format_list(where, _MOST_NAMES)}: {text}." for text, where in of_text.items())
+        yield from [f"    all {len(findings)}: {shared}."] if shared else []
+    commands = dict.fromkeys(each.command for each in findings if each.command)
+    yield from (ShellCommand(f"    {each}") for each in commands)
+    reasons = dict.fromkeys(each.no_command for each in findings if each.no_command and not (commands and each.no_command == ABOVE))
+    yield from (f"    no command: {each}" for each in reasons)

@@ -1,5 +1,7 @@
 """What the commands about consumer groups have in common: their options, the groups they ask for, and their exit status."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -37,6 +39,7 @@ from streaming.terminal.cli.values import Size, with_use
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.terminal.offline.group_reading import GroupReading
 
+
 R = TypeVar("R")
 
 _SETTING = "spark_checkpoints"
@@ -45,66 +48,13 @@ _HELP = (
     "spark:NAME, by default with the directory's name. Behind NAME=DIR ;isolation=read_committed if that is known. May be repeated."
 )
 
-
-def with_checkpoints(command: Callable[..., R]) -> Callable[..., R]:
-    """Let a command take checkpoints; they are the setting `spark_checkpoints`."""
-    return click.option("--spark-checkpoint", metavar="[NAME=]DIR", multiple=True, expose_value=False, callback=_keep, help=_HELP)(command)
-
-
-def check_checkpoints(settings: Settings, job: str | None) -> None:
-    """Check that checkpoints can be read here.
-
-    Raises:
-        UsageError: a job is asked, which has its own, or one of them needs a JVM.
-    """
-    if job is None:
-        from streaming.terminal.offline.group_reading import refuse_remote
-
-        refuse_remote(settings.spark_checkpoints)
-    elif given(_SETTING):
-        raise UsageError("--spark-checkpoint cannot be given with --job: the job answers by its own settings")
-
-
-def _keep(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
-    if values:
-        keep_setting(context, _SETTING, [_named(each, context, parameter) for each in values])
-
-
-def _named(written: str, context: click.Context, parameter: click.Parameter) -> str:
-    """``NAME=DIR``; of a directory alone its own name is the name."""
-    before, equals, _ = written.partition("=")
-    if equals and "/" not in before:
-        return written
-    name = PurePath(written.partition(";")[0]).name
-    if not name or any(each in name for each in "=,;:"):
-        raise click.BadParameter(f"{written} gives the query no name: write NAME=DIR", context, parameter)
-    return f"{name}={written}"
-
-
 _OF_LOG_DIRS = ("server_properties", "group_stopped_after")
 _HISTORY = "Show what the coordinators' logs still have of these groups: commits, generations, and what moved their offsets."
 NO_ENDS: Mapping[str, str] = {}
 _HINT = ": names are given as they are, whole, without the quotes and escapes of the table"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupList:
-    """All groups that are asked for."""
-
-    page: GroupPage
-    doubts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedGroups:
-    """Some groups with their partitions, and the names of those that are not there."""
-
-    groups: GroupDetailPage
-    missing: tuple[str, ...]
-    total: int  # of so many groups they were chosen, 0 if each was named
-    ends: Mapping[str, str] = field(default_factory=dict)  # what became of some that are missing
-    every: GroupPage | None = None  # where the user has chosen no groups, the page of all
-    calm: int = 0  # so many of these are left out because nothing is wrong with them
+History = Callable[[Settings, ListRequest], int]
+"""Prints the history of the groups that are named; returns the exit status."""
 
 
 class GroupSource:
@@ -220,8 +170,43 @@ class GroupSource:
         return list(doubts_of_groups(groups, page))
 
 
-History = Callable[[Settings, ListRequest], int]
-"""Prints the history of the groups that are named; returns the exit status."""
+def _read(settings: Settings, wanted: ListRequest) -> GroupReading:
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.group_reading import read_groups
+
+    with ProgressLine.on_stderr() as progress:
+        return read_groups(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupList:
+    """All groups that are asked for."""
+
+    page: GroupPage
+    doubts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedGroups:
+    """Some groups with their partitions, and the names of those that are not there."""
+
+    groups: GroupDetailPage
+    missing: tuple[str, ...]
+    total: int  # of so many groups they were chosen, 0 if each was named
+    ends: Mapping[str, str] = field(default_factory=dict)  # what became of some that are missing
+    every: GroupPage | None = None  # where the user has chosen no groups, the page of all
+    calm: int = 0  # so many of these are left out because nothing is wrong with them
+
+
+def _with_end(group: GroupDetail, end: str) -> GroupDetail:
+    """A group that has no offsets, with what became of them."""
+    return replace(group, findings=[replace(each, text=f"{each.text}: {end}") for each in group.findings]) if end else group
+
+
+def _hint(names: Collection[str]) -> str:
+    """What to do about names that are pasted as a table shows them."""
+    return _HINT if any(name.startswith('"') or "\\" in name or "...(" in name for name in names) else ""
 
 
 def with_groups(*, history: History | None = None) -> Callable[[Callable[[GroupSource, ListRequest], R]], Callable[..., R | int]]:
@@ -252,6 +237,41 @@ def with_groups(*, history: History | None = None) -> Callable[[Callable[[GroupS
     return decorate
 
 
+def check_checkpoints(settings: Settings, job: str | None) -> None:
+    """Check that checkpoints can be read here.
+
+    Raises:
+        UsageError: a job is asked, which has its own, or one of them needs a JVM.
+    """
+    if job is None:
+        from streaming.terminal.offline.group_reading import refuse_remote
+
+        refuse_remote(settings.spark_checkpoints)
+    elif given(_SETTING):
+        raise UsageError("--spark-checkpoint cannot be given with --job: the job answers by its own settings")
+
+
+def with_checkpoints(command: Callable[..., R]) -> Callable[..., R]:
+    """Let a command take checkpoints; they are the setting `spark_checkpoints`."""
+    return click.option("--spark-checkpoint", metavar="[NAME=]DIR", multiple=True, expose_value=False, callback=_keep, help=_HELP)(command)
+
+
+def _keep(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    if values:
+        keep_setting(context, _SETTING, [_named(each, context, parameter) for each in values])
+
+
+def _named(written: str, context: click.Context, parameter: click.Parameter) -> str:
+    """``NAME=DIR``; of a directory alone its own name is the name."""
+    before, equals, _ = written.partition("=")
+    if equals and "/" not in before:
+        return written
+    name = PurePath(written.partition(";")[0]).name
+    if not name or any(each in name for each in "=,;:"):
+        raise click.BadParameter(f"{written} gives the query no name: write NAME=DIR", context, parameter)
+    return f"{name}={written}"
+
+
 def ended(
     verdicts: Collection[str], doubts: Collection[str], missing: Collection[str] = (), *, total: int, ends: Mapping[str, str] = NO_ENDS
 ) -> int:
@@ -270,22 +290,3 @@ def ended(
     if not FINDINGS.isdisjoint(verdicts):
         return FOUND
     return NOT_KNOWN if every or not UNKNOWN_VERDICTS.isdisjoint(verdicts) else NOTHING_FOUND
-
-
-def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":
-    from streaming.broker.disk.log_dir_search import open_below
-    from streaming.common.progress_line import ProgressLine
-    from streaming.terminal.offline.group_reading import read_groups
-
-    with ProgressLine.on_stderr() as progress:
-        return read_groups(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
-
-
-def _with_end(group: GroupDetail, end: str) -> GroupDetail:
-    """A group that has no offsets, with what became of them."""
-    return replace(group, findings=[replace(each, text=f"{each.text}: {end}") for each in group.findings]) if end else group
-
-
-def _hint(names: Collection[str]) -> str:
-    """What to do about names that are pasted as a table shows them."""
-    return _HINT if any(name.startswith('"') or "\\" in name or "...(" in name for name in names) else ""

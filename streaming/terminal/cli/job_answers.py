@@ -39,11 +39,6 @@ def ask(job: str, path: str, kind: type[M], *, seconds: float = _SECONDS) -> M |
         raise UsageError(f"the job's answer is not understood: {error}") from error
 
 
-def shown(job: str) -> str:
-    """The address without a password."""
-    return format_name(job.rpartition("@")[2])
-
-
 def fetch(job: str, path: str, seconds: float) -> bytes | None:
     """The answer as it comes, None if there is no such thing. Raises as `ask` does."""
     parts = urlsplit(job)
@@ -76,9 +71,23 @@ def fetch(job: str, path: str, seconds: float) -> bytes | None:
     return data
 
 
+def shown(job: str) -> str:
+    """The address without a password."""
+    return format_name(job.rpartition("@")[2])
+
+
 def _opener(host: str) -> urllib.request.OpenerDirector:
     """What opens a URL: a job of this host without the proxy of ``http_proxy``, which could not reach it, and would read the password."""
     return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if is_loopback(host) else []))
+
+
+def _why(error: urllib.error.HTTPError) -> str:
+    """What the job says of its refusal, "" if that cannot be read."""
+    try:
+        text = error.read(200).decode(errors="replace").strip()
+    except (OSError, http.client.HTTPException):
+        return ""
+    return f": {text if text.isprintable() else format_name(text)}" if text else ""
 
 
 def _explained(reason: object) -> str:
@@ -90,12 +99,3 @@ def _explained(reason: object) -> str:
     if isinstance(reason, http.client.RemoteDisconnected):
         return "it closes the connection: if it speaks TLS, write https://"
     return str(getattr(reason, "strerror", None) or reason)
-
-
-def _why(error: urllib.error.HTTPError) -> str:
-    """What the job says of its refusal, "" if that cannot be read."""
-    try:
-        text = error.read(200).decode(errors="replace").strip()
-    except (OSError, http.client.HTTPException):
-        return ""
-    return f": {text if text.isprintable() else format_name(text)}" if text else ""

@@ -1,5 +1,7 @@
 """What commands about lists have in common: their options, whom they ask, all rows of a page, and how it is printed."""
 
+from __future__ import annotations
+
 import json
 import os
 import time
@@ -34,6 +36,32 @@ TOPIC, GROUP = "topic", "group"
 
 _NAMED = 5
 
+Answer = Callable[[str, str], PublicMessage | None]
+"""What log dirs that were read have at a path with a query, None if there is nothing."""
+
+AT_START = {
+    "count": "would first delete records that are past their limits",
+    "disk": "would free what stands under Next check frees",
+    "groups": "would delete records that are past retention, and offsets that have expired",
+    "retention": "would delete the bytes under Reclaimable",
+    "transactions": "would abort the overdue transactions",
+}
+"""By command what a broker would do that started now."""
+
+_MOST_NAMED = 10
+
+
+def print_list(
+    page: CountPage | RetentionPage | TopicPage | TransactionPage, wanted: ListRequest, lines: Iterable[str], start: str, total: str = ""
+) -> None:
+    """A page as JSON; or ``lines``, those about brokers that are away (``start``: of `AT_START`), ``total``, and what cannot be told."""
+    if wanted.form == "json":
+        print_page(page)
+    else:
+        totals = [f"{total}, as far as is known here:" if page.doubts else total] if total else []
+        doubts = (f"- {doubt}" for doubt in page.doubts)
+        echo_lines((*lines, *away_lines(page.away, page.at_ms, start), *totals, *doubts), wanted.width)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRequest:
@@ -61,6 +89,48 @@ class ListRequest:
         parameters: list[tuple[str, object]] = [(self.noun, name) for name in self.names]
         parameters += [("filter", self.text)] if self.text else []
         return urlencode([*parameters, *more.items()])
+
+
+def print_page(page: PublicMessage) -> None:
+    """The message as JSON, each row on a line of its own; what cannot be told on stderr, too."""
+    fields = page.fields()
+    rows, doubts = (value if isinstance(value, list) else [] for value in (fields.pop("rows"), fields["doubts"]))
+    lines = ",\n  ".join(map(json.dumps, rows))
+    click.echo(f'{json.dumps(fields)[:-1]}, "rows": [\n  {lines}\n]}}' if rows else json.dumps(fields | {"rows": []}))
+    for doubt in doubts:
+        click.echo(f"segtail: {doubt}", err=True)
+
+
+def away_lines(away: Sequence[AwayBroker], at_ms: int, start: str) -> Iterator[str]:
+    """Which brokers are away, as of when their files are, and what they would do if they started at ``at_ms``.
+
+    Args:
+        start: a phrase of `AT_START`, "" where it would do nothing.
+    """
+    if not away:
+        return
+    names = format_list([str(each.broker) for each in away], _MOST_NAMED)
+    who, it = (f"Broker {names} is", "it") if len(away) == 1 else (f"Brokers {names} are", "they")
+    ended = all(each.ended_ms >= 0 for each in away)
+    state = "not running" if ended else "stopped, or this is a copy: nobody holds the locks of the log dirs"
+    last_ms = max(each.last_ms for each in away)
+    age = f" ({format_age((at_ms - last_ms) / 1000)})" if at_ms > last_ms else ""
+    files = f"The files are as of the last write, {format_time(last_ms)}{age}." if last_ms >= 0 else ""
+    yield " ".join(filter(None, (f"{who} {state}.", files, f"If {it} started at {format_time(at_ms)}, {it} {start}" if start else "")))
+
+
+def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """As `with_wanted`, for a command that answers from log dirs or from a job, and from a job as of now."""
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        @wraps(command)
+        def run(settings: Settings, wanted: ListRequest, **more: object) -> R:
+            check_source(wanted.job, *of_log_dirs, at=wanted.at)
+            return command(settings, wanted, **more)
+
+        return with_wanted(*of_log_dirs)(run)
+
+    return decorate
 
 
 def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -122,22 +192,18 @@ def _is_of_kafka(name: str) -> bool:
     return is_there and any(any(Path(name).glob(each)) for each in (META_PROPERTIES, f"*/{META_PROPERTIES}"))
 
 
-def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """As `with_wanted`, for a command that answers from log dirs or from a job, and from a job as of now."""
+def source_of(settings: Settings, wanted: ListRequest, path: str) -> ListSource:
+    """A job, or log dirs of which what the list at a path needs is read."""
+    if wanted.job is not None:
+        return ListSource(wanted, None)
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.everything import read_list
 
-    def decorate(command: Callable[..., R]) -> Callable[..., R]:
-        @wraps(command)
-        def run(settings: Settings, wanted: ListRequest, **more: object) -> R:
-            check_source(wanted.job, *of_log_dirs, at=wanted.at)
-            return command(settings, wanted, **more)
-
-        return with_wanted(*of_log_dirs)(run)
-
-    return decorate
-
-
-Answer = Callable[[str, str], PublicMessage | None]
-"""What log dirs that were read have at a path with a query, None if there is nothing."""
+    log_dirs = open_below(settings.log_dirs)
+    with ProgressLine.on_stderr() as progress:
+        read = read_list(path, log_dirs, wanted.names, settings, wanted.at, progress.add)
+    return ListSource(wanted, read.answer, settings.log_dirs)
 
 
 class ListSource:
@@ -219,34 +285,6 @@ class ListSource:
         return message
 
 
-def source_of(settings: Settings, wanted: ListRequest, path: str) -> ListSource:
-    """A job, or log dirs of which what the list at a path needs is read."""
-    if wanted.job is not None:
-        return ListSource(wanted, None)
-    from streaming.broker.disk.log_dir_search import open_below
-    from streaming.common.progress_line import ProgressLine
-    from streaming.terminal.offline.everything import read_list
-
-    log_dirs = open_below(settings.log_dirs)
-    with ProgressLine.on_stderr() as progress:
-        read = read_list(path, log_dirs, wanted.names, settings, wanted.at, progress.add)
-    return ListSource(wanted, read.answer, settings.log_dirs)
-
-
-def _identity(row: object) -> tuple[object, ...]:
-    """What a row is about: one that has moved between two answers is there once."""
-    return tuple(
-        getattr(row, name, None) for name in ("group", "topic", "partition", "broker", "log_dir", "producer_id", "first_offset", "offset")
-    )
-
-
-def similar_words(missing: Iterable[str], others: Iterable[str]) -> str:
-    """The names that are there and nearly those that are not, as the end of a sentence; "" if there are none."""
-    every = list(others)
-    near = dict.fromkeys(each for name in missing for each in get_close_matches(name, every, n=_NAMED))
-    return f"; similar: {format_list([format_name(each) for each in near], _NAMED)}" if near else ""
-
-
 def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence[str], topics: Callable[[], Iterable[str]]) -> None:
     """Check that each topic that was named has a partition, if everything could be read.
 
@@ -269,6 +307,13 @@ def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence
         )
 
 
+def similar_words(missing: Iterable[str], others: Iterable[str]) -> str:
+    """The names that are there and nearly those that are not, as the end of a sentence; "" if there are none."""
+    every = list(others)
+    near = dict.fromkeys(each for name in missing for each in get_close_matches(name, every, n=_NAMED))
+    return f"; similar: {format_list([format_name(each) for each in near], _NAMED)}" if near else ""
+
+
 def topics_here(log_dirs: Sequence[Path]) -> set[str]:
     """The topics that log dirs have directories of."""
     from streaming.broker.disk.log_dir_search import open_below
@@ -277,53 +322,8 @@ def topics_here(log_dirs: Sequence[Path]) -> set[str]:
     return {each.topic for log_dir in open_below(log_dirs).available for each in list_partitions(log_dir, lambda _: "")}
 
 
-def print_page(page: PublicMessage) -> None:
-    """The message as JSON, each row on a line of its own; what cannot be told on stderr, too."""
-    fields = page.fields()
-    rows, doubts = (value if isinstance(value, list) else [] for value in (fields.pop("rows"), fields["doubts"]))
-    lines = ",\n  ".join(map(json.dumps, rows))
-    click.echo(f'{json.dumps(fields)[:-1]}, "rows": [\n  {lines}\n]}}' if rows else json.dumps(fields | {"rows": []}))
-    for doubt in doubts:
-        click.echo(f"segtail: {doubt}", err=True)
-
-
-def print_list(
-    page: CountPage | RetentionPage | TopicPage | TransactionPage, wanted: ListRequest, lines: Iterable[str], start: str, total: str = ""
-) -> None:
-    """A page as JSON; or ``lines``, those about brokers that are away (``start``: of `AT_START`), ``total``, and what cannot be told."""
-    if wanted.form == "json":
-        print_page(page)
-    else:
-        totals = [f"{total}, as far as is known here:" if page.doubts else total] if total else []
-        doubts = (f"- {doubt}" for doubt in page.doubts)
-        echo_lines((*lines, *away_lines(page.away, page.at_ms, start), *totals, *doubts), wanted.width)
-
-
-AT_START = {
-    "count": "would first delete records that are past their limits",
-    "disk": "would free what stands under Next check frees",
-    "groups": "would delete records that are past retention, and offsets that have expired",
-    "retention": "would delete the bytes under Reclaimable",
-    "transactions": "would abort the overdue transactions",
-}
-"""By command what a broker would do that started now."""
-
-_MOST_NAMED = 10
-
-
-def away_lines(away: Sequence[AwayBroker], at_ms: int, start: str) -> Iterator[str]:
-    """Which brokers are away, as of when their files are, and what they would do if they started at ``at_ms``.
-
-    Args:
-        start: a phrase of `AT_START`, "" where it would do nothing.
-    """
-    if not away:
-        return
-    names = format_list([str(each.broker) for each in away], _MOST_NAMED)
-    who, it = (f"Broker {names} is", "it") if len(away) == 1 else (f"Brokers {names} are", "they")
-    ended = all(each.ended_ms >= 0 for each in away)
-    state = "not running" if ended else "stopped, or this is a copy: nobody holds the locks of the log dirs"
-    last_ms = max(each.last_ms for each in away)
-    age = f" ({format_age((at_ms - last_ms) / 1000)})" if at_ms > last_ms else ""
-    files = f"The files are as of the last write, {format_time(last_ms)}{age}." if last_ms >= 0 else ""
-    yield " ".join(filter(None, (f"{who} {state}.", files, f"If {it} started at {format_time(at_ms)}, {it} {start}" if start else "")))
+def _identity(row: object) -> tuple[object, ...]:
+    """What a row is about: one that has moved between two answers is there once."""
+    return tuple(
+        getattr(row, name, None) for name in ("group", "topic", "partition", "broker", "log_dir", "producer_id", "first_offset", "offset")
+    )

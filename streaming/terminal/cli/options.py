@@ -40,6 +40,18 @@ _METAVARS = {
     **dict.fromkeys(_FILES, "FILE"),
 }
 
+_ANSWERED = (
+    "streaming.broker.disk.availability",
+    "streaming.broker.disk.broker_processes",
+    "streaming.broker.disk.logdirs",
+    "streaming.broker.watcher.watcher",
+    "streaming.terminal.offline.coordinator_logs",
+    "streaming.terminal.offline.doubts",
+    "streaming.terminal.offline.local_agent",
+    "streaming.terminal.offline.offline_agent",
+)
+"""What these modules log, the answers of commands contain as sentences."""
+
 
 def with_settings(
     *names: str, defaults: Mapping[str, str] = MappingProxyType({})
@@ -71,62 +83,11 @@ def _loaded(given: Mapping[str, Any]) -> Settings:
     return load(given.get(_CONFIG), os.environ, _with_paths(given.get(_OVERRIDES, {}), given.get(_PATHS, ())))
 
 
-def follow_log_level() -> None:
-    """At SIGHUP read ``log_level`` from the file of ``--config`` again. That of a terminal that hangs up ends the command, as ever."""
-    given = click.get_current_context().meta
-    if not sys.stdin.isatty():
-        logs.follow_level(lambda: _loaded(given).log_level)
-
-
-_ANSWERED = (
-    "streaming.broker.disk.availability",
-    "streaming.broker.disk.broker_processes",
-    "streaming.broker.disk.logdirs",
-    "streaming.broker.watcher.watcher",
-    "streaming.terminal.offline.coordinator_logs",
-    "streaming.terminal.offline.doubts",
-    "streaming.terminal.offline.local_agent",
-    "streaming.terminal.offline.offline_agent",
-)
-"""What these modules log, the answers of commands contain as sentences."""
-
-
-def log_once() -> None:
-    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read; and sentences."""
-    logs.log_once(_ANSWERED)
-    logs.as_sentences()
-
-
 def given(*names: str) -> list[str]:
     """Those of these settings that were given to the command, not in a file or the environment, as options; ``log_dirs`` as PATH, too."""
     meta = click.get_current_context().meta
     paths = ["PATH"] if "log_dirs" in names and meta.get(_PATHS) else []
     return [*paths, *(f"--{name.replace('_', '-')}" for name in names if name in meta.get(_OVERRIDES, {}))]
-
-
-def with_paths(command: Callable[P, R]) -> Callable[P, R]:
-    """Let a command take PATH...: log dirs, or directories above some, as ``--log-dirs`` does."""
-    return click.argument("paths", metavar="[PATH]...", nargs=-1, expose_value=False, callback=_keep_paths)(command)
-
-
-def keep_paths(context: click.Context, paths: Iterable[str]) -> None:
-    """Count these as log dirs besides those of ``--log-dirs``, lists of them too. Raises UsageError: one is a word that is no path."""
-    paths = [path for each in paths for path in as_paths(each)]
-    topics = any("--topic" in each.opts for each in context.command.params)
-    for path in paths:
-        if "/" not in path and not os.path.exists(path):  # noqa: PTH110
-            topic = f". For a topic write --topic {path}" if topics else ""
-            raise UsageError(f"there is no log dir {path} here: write its path, or that of a directory that holds some{topic}")
-    context.meta.setdefault(_PATHS, []).extend(paths)
-
-
-def as_paths(word: str) -> list[str]:
-    """A path, or those of a list as ``--log-dirs`` takes it."""
-    return [word] if os.path.exists(word) else word.split(",")  # noqa: PTH110 - also of a list that is too long for a path
-
-
-def _keep_paths(context: click.Context, _parameter: click.Parameter, paths: tuple[str, ...]) -> None:
-    keep_paths(context, paths)
 
 
 def _with_paths(overrides: Mapping[str, object], paths: Sequence[str]) -> Mapping[str, object]:
@@ -137,9 +98,37 @@ def _with_paths(overrides: Mapping[str, object], paths: Sequence[str]) -> Mappin
     return {**overrides, "log_dirs": [*(named.split(",") if isinstance(named, str) else named), *paths]}  # type: ignore[misc]
 
 
-def keep_setting(context: click.Context, name: str, value: object) -> None:
-    """Give a setting a value, as an option of its own name does."""
-    context.meta.setdefault(_OVERRIDES, {})[name] = value
+def _keep_assignments(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    for assignment in values:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{re.split('[^A-Za-z0-9._-]', name)[0]} is not NAME=VALUE", context, parameter)
+        # If an option of its own is given as well, it wins, because it is more explicit.
+        context.meta.setdefault(_OVERRIDES, {}).setdefault(name.strip(), value)
+
+
+_set_option = click.option(
+    "--set",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Give any setting, or any option of Spark's (spark.…=…). May be repeated.",
+    expose_value=False,
+    callback=_keep_assignments,
+)
+
+
+def _keep_config(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    context.meta[_CONFIG] = value
+
+
+_config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read settings from this YAML file, of the form that `segtail config` prints.",
+    expose_value=False,
+    callback=_keep_config,
+)
 
 
 def _own_option(name: str, own_default: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -163,17 +152,47 @@ def _own_option(name: str, own_default: str | None = None) -> Callable[[Callable
     )
 
 
-def _keep_config(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
-    context.meta[_CONFIG] = value
+def keep_setting(context: click.Context, name: str, value: object) -> None:
+    """Give a setting a value, as an option of its own name does."""
+    context.meta.setdefault(_OVERRIDES, {})[name] = value
 
 
-def _keep_assignments(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
-    for assignment in values:
-        name, equals, value = assignment.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{re.split('[^A-Za-z0-9._-]', name)[0]} is not NAME=VALUE", context, parameter)
-        # If an option of its own is given as well, it wins, because it is more explicit.
-        context.meta.setdefault(_OVERRIDES, {}).setdefault(name.strip(), value)
+def follow_log_level() -> None:
+    """At SIGHUP read ``log_level`` from the file of ``--config`` again. That of a terminal that hangs up ends the command, as ever."""
+    given = click.get_current_context().meta
+    if not sys.stdin.isatty():
+        logs.follow_level(lambda: _loaded(given).log_level)
+
+
+def log_once() -> None:
+    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read; and sentences."""
+    logs.log_once(_ANSWERED)
+    logs.as_sentences()
+
+
+def with_paths(command: Callable[P, R]) -> Callable[P, R]:
+    """Let a command take PATH...: log dirs, or directories above some, as ``--log-dirs`` does."""
+    return click.argument("paths", metavar="[PATH]...", nargs=-1, expose_value=False, callback=_keep_paths)(command)
+
+
+def _keep_paths(context: click.Context, _parameter: click.Parameter, paths: tuple[str, ...]) -> None:
+    keep_paths(context, paths)
+
+
+def keep_paths(context: click.Context, paths: Iterable[str]) -> None:
+    """Count these as log dirs besides those of ``--log-dirs``, lists of them too. Raises UsageError: one is a word that is no path."""
+    paths = [path for each in paths for path in as_paths(each)]
+    topics = any("--topic" in each.opts for each in context.command.params)
+    for path in paths:
+        if "/" not in path and not os.path.exists(path):  # noqa: PTH110
+            topic = f". For a topic write --topic {path}" if topics else ""
+            raise UsageError(f"there is no log dir {path} here: write its path, or that of a directory that holds some{topic}")
+    context.meta.setdefault(_PATHS, []).extend(paths)
+
+
+def as_paths(word: str) -> list[str]:
+    """A path, or those of a list as ``--log-dirs`` takes it."""
+    return [word] if os.path.exists(word) else word.split(",")  # noqa: PTH110 - also of a list that is too long for a path
 
 
 def keep_spark(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
@@ -197,21 +216,3 @@ def keep_spark_file(context: click.Context, parameter: click.Parameter, path: Pa
     for name, value in found:
         if name.startswith("spark."):  # as spark-submit, which leaves the others out
             context.meta.setdefault(_OVERRIDES, {}).setdefault(name, value)
-
-
-_config_option = click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Read settings from this YAML file, of the form that `segtail config` prints.",
-    expose_value=False,
-    callback=_keep_config,
-)
-_set_option = click.option(
-    "--set",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Give any setting, or any option of Spark's (spark.…=…). May be repeated.",
-    expose_value=False,
-    callback=_keep_assignments,
-)

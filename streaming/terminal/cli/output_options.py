@@ -21,13 +21,6 @@ def with_form(command: Callable[P, R]) -> Callable[P, R]:
     return option(with_json(command))
 
 
-def width_of(form: str) -> int | None:
-    """Columns of the terminal that what is printed has to fit, None for any."""
-    from streaming.terminal.cli.printing import screen_width
-
-    return None if form == "wide" else screen_width()
-
-
 def with_json(command: Callable[P, R]) -> Callable[P, R]:
     """Add ``--json``, the same as ``--format json``, to a command that gets ``form``."""
 
@@ -39,3 +32,10 @@ def with_json(command: Callable[P, R]) -> Callable[P, R]:
 
     decorated: Callable[P, R] = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")(run)
     return decorated
+
+
+def width_of(form: str) -> int | None:
+    """Columns of the terminal that what is printed has to fit, None for any."""
+    from streaming.terminal.cli.printing import screen_width
+
+    return None if form == "wide" else screen_width()

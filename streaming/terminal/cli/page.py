@@ -42,6 +42,11 @@ def command(settings: Settings, at: int | None, every: int | None, child: bool) 
         click.echo("segtail: stopped before the log dirs were read", err=True)
 
 
+def _follow_parent(stop: threading.Event) -> None:
+    sys.stdin.read()
+    stop.set()
+
+
 def _serve(settings: Settings, at: int | None, every_ms: int | None, signals: Signals) -> None:
     from streaming.pages.site.state_server import StateServer
 
@@ -59,11 +64,6 @@ def _serve(settings: Settings, at: int | None, every_ms: int | None, signals: Si
                 click.echo(f"segtail: the page is not brought up to date: {error}", err=True)
     finally:
         server.close()
-
-
-def _follow_parent(stop: threading.Event) -> None:
-    sys.stdin.read()
-    stop.set()
 
 
 def _read(settings: Settings, at: int | None) -> "State":

@@ -12,6 +12,21 @@ from streaming.pages.listings.cells import shell_lines, wrapped
 _NARROWEST = 20
 
 
+def echo_lines(lines: Iterable[str], width: int | None) -> None:
+    """Print lines. Those that are wider than ``width`` go on below their own beginning."""
+    click.echo("\n".join(lines if width is None else (piece for line in lines for piece in _broken(line, width))))
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
+    for part in line.split("\n"):
+        text = part.lstrip(" ").removeprefix("- ")
+        before = part.removesuffix(text)
+        room = max(_NARROWEST, width - len(before))
+        first, *rest = shell_lines(text, room, whole=True) if isinstance(line, ShellCommand) else wrapped(text, room, whole=True)
+        yield before + first
+        yield from (" " * len(before) + piece for piece in rest)
+
+
 class ShellCommand(str):
     """A line that is a command to copy. Where it is broken, a shell reads on."""
 
@@ -27,21 +42,6 @@ def screen_width() -> int | None:
         return max(_NARROWEST, os.get_terminal_size(sys.stdout.fileno()).columns)
     except (OSError, ValueError):  # it is no terminal, or no file at all
         return None
-
-
-def echo_lines(lines: Iterable[str], width: int | None) -> None:
-    """Print lines. Those that are wider than ``width`` go on below their own beginning."""
-    click.echo("\n".join(lines if width is None else (piece for line in lines for piece in _broken(line, width))))
-
-
-def _broken(line: str, width: int) -> Iterator[str]:
-    for part in line.split("\n"):
-        text = part.lstrip(" ").removeprefix("- ")
-        before = part.removesuffix(text)
-        room = max(_NARROWEST, width - len(before))
-        first, *rest = shell_lines(text, room, whole=True) if isinstance(line, ShellCommand) else wrapped(text, room, whole=True)
-        yield before + first
-        yield from (" " * len(before) + piece for piece in rest)
 
 
 def sentence_table(rows: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:

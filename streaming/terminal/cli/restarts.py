@@ -19,6 +19,7 @@ from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check
 if TYPE_CHECKING:
     from streaming.pages.api.state import State
 
+
 _COPIED_SECONDS = 1.0
 """A follower in sync has copied by then what its leader had."""
 
@@ -27,6 +28,8 @@ _LONGEST_ID = 10
 _STATUS = {SAFE: NOTHING_FOUND, UNSAFE: FOUND, UNKNOWN: NOT_KNOWN}
 
 _EPILOG = "Exit status: 0 it may be restarted, 3 it may not, 4 that is not known, 1 failed, 2 not possible as asked. Of several: the worst."
+
+_NONE_KNOWN = "No broker is known: that takes a metadata log (KRaft) that can be read, and none can be read here."
 
 
 def _broker_of(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> int | None:
@@ -38,9 +41,6 @@ def _broker_of(context: click.Context, _parameter: click.Parameter, words: tuple
     if numbers and len(numbers[0]) > _LONGEST_ID:
         raise UsageError(f"there is no broker {quoted(numbers[0])}: an id is below 2,147,483,648")
     return int(numbers[0]) if numbers else None
-
-
-_NONE_KNOWN = "No broker is known: that takes a metadata log (KRaft) that can be read, and none can be read here."
 
 
 @click.command("restart-check", epilog=_EPILOG)
@@ -99,6 +99,17 @@ def _page(settings: Settings, job: str | None, query: str) -> RestartPage:
     return state.restart(query, before)
 
 
+def _all(page: RestartPage) -> Iterator[str]:
+    """The brokers in the order in which they can be restarted, then those that cannot."""
+    for number, broker in enumerate(page.order, start=1):
+        yield f"{number}. Broker {broker}"
+    others = [row for row in page.rows if row.broker not in page.order]
+    for row in others:
+        more = f", and {format_count(len(row.against) - 1, 'more reason')}" if row.against[1:] else ""
+        yield " ".join([_verdict_line(row), *(f"{capitalized(each)}{more}" for each in row.against[:1])])
+    yield page.next_step
+
+
 def _verdict_line(row: RestartRow) -> str:
     """The verdict in a sentence, which ends with a colon if something follows."""
     done = "restarted" if row.running or row.hangs else "started"
@@ -132,14 +143,3 @@ def _listed(head: str, sentences: list[str]) -> Iterator[str]:
     if sentences and head:
         yield head
     yield from (f"- {capitalized(each)}" for each in sentences)
-
-
-def _all(page: RestartPage) -> Iterator[str]:
-    """The brokers in the order in which they can be restarted, then those that cannot."""
-    for number, broker in enumerate(page.order, start=1):
-        yield f"{number}. Broker {broker}"
-    others = [row for row in page.rows if row.broker not in page.order]
-    for row in others:
-        more = f", and {format_count(len(row.against) - 1, 'more reason')}" if row.against[1:] else ""
-        yield " ".join([_verdict_line(row), *(f"{capitalized(each)}{more}" for each in row.against[:1])])
-    yield page.next_step

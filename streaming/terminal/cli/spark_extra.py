@@ -34,12 +34,13 @@ def require_spark_extra(command: str) -> None:
         )
 
 
-def leave_out_pandas() -> None:
-    """Let this process go on as where pandas is not installed.
-
-    pyarrow imports it, where it is, at the first array that it makes: a quarter of what a command's start takes, and 25 MB, for nothing.
-    """
-    sys.meta_path.insert(0, _NoPandas())
+def _is_there(module: str) -> bool:
+    try:
+        if module == _NoPandas.NAME:  # it may be left out of this process, and be there all the same
+            return any(finder.find_spec(module, None) for finder in sys.meta_path if not isinstance(finder, _NoPandas))
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that the module is in is not there
+        return False
 
 
 class _NoPandas:
@@ -57,10 +58,9 @@ class _NoPandas:
             raise ModuleNotFoundError(f"{name} is left out here", name=name)
 
 
-def _is_there(module: str) -> bool:
-    try:
-        if module == _NoPandas.NAME:  # it may be left out of this process, and be there all the same
-            return any(finder.find_spec(module, None) for finder in sys.meta_path if not isinstance(finder, _NoPandas))
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package that the module is in is not there
-        return False
+def leave_out_pandas() -> None:
+    """Let this process go on as where pandas is not installed.
+
+    pyarrow imports it, where it is, at the first array that it makes: a quarter of what a command's start takes, and 25 MB, for nothing.
+    """
+    sys.meta_path.insert(0, _NoPandas())

@@ -4,10 +4,6 @@ import signal
 import threading
 
 
-class Stopped(BaseException):
-    """A signal came before the job ran. Like KeyboardInterrupt it is no Exception, so that no code treats it as a failure."""
-
-
 class Signals:
     """Sets ``stop`` at a signal. While the job starts, which takes seconds, the first raises `Stopped`. Only the main thread uses it."""
 
@@ -30,3 +26,7 @@ class Signals:
         if self._starting:
             self._starting = False
             raise Stopped
+
+
+class Stopped(BaseException):
+    """A signal came before the job ran. Like KeyboardInterrupt it is no Exception, so that no code treats it as a failure."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # not for --help
     from streaming.terminal.top.questions import AnswerSource
     from streaming.terminal.top.top_state import ScreenState
 
+
 _VIEWS = ("problems", "partitions", "transactions", "retention", "groups", "events")
 _OF_LOG_DIRS = ("server_properties", "hanging_after", "stuck_after", "group_stopped_after")
 _JOB_SECONDS = 10.0

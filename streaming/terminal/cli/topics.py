@@ -22,6 +22,7 @@ _FIRST = (
     *("topic", "topics", "replica_bytes", "growth_day", "used", "quiet_ms", "last_append_ms", "last_commit_ms", "readers", "partitions"),
     *("partition_bytes", "size_skew", "codecs", "batch_bytes", "advised"),
 )
+
 _USES = Listing(
     name="uses of topics",
     noun="topic",
@@ -105,6 +106,15 @@ def command(
     return NOT_KNOWN if every.doubts or unknown else NOTHING_FOUND
 
 
+def _read(settings: Settings, wanted: ListRequest) -> Answer:
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.everything import read_topics
+
+    with ProgressLine.on_stderr() as progress:
+        return read_topics(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress.add).answer
+
+
 def _why_not_known(row: TopicRow, *, of_use: bool, of_size: bool) -> str:
     """Why it is not known whether a topic is one that is asked for, "" if it is."""
     if of_use and row.used == UNKNOWN:
@@ -117,15 +127,6 @@ def _not_known(reasons: Mapping[str, str]) -> Iterator[str]:
     for why in dict.fromkeys(reasons.values()):
         topics = [format_name(topic, 249) for topic, of_topic in reasons.items() if of_topic == why]
         yield f"Of {format_count(len(topics), 'topic')} it is not known: {format_list(topics, _NAMED)}: {why}"
-
-
-def _read(settings: Settings, wanted: ListRequest) -> Answer:
-    from streaming.broker.disk.log_dir_search import open_below
-    from streaming.common.progress_line import ProgressLine
-    from streaming.terminal.offline.everything import read_topics
-
-    with ProgressLine.on_stderr() as progress:
-        return read_topics(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress.add).answer
 
 
 def _advised(rows: Sequence[TopicRow], settings: Settings) -> list[TopicRow]:
@@ -154,13 +155,13 @@ def _lines(page: TopicPage, found: Sequence[TopicRow], unused: int | None, tiny:
         yield f"{_seen(page.commits_from_ms)}{_NO_PROOF}"
 
 
-def _seen(from_ms: int) -> str:
-    if from_ms <= 0:
-        return "" if from_ms else "All commits that there ever were are seen. "
-    return f"All commits from {format_time(from_ms)} on are seen, but those that were deleted by hand. "
-
-
 def _chosen(unused: int | None, tiny: int | None) -> str:
     words = [f"unused for {format_duration(unused / 1000)}"] if unused is not None else []
     words += [f"with less than {format_size(tiny)} a partition"] if tiny is not None else []
     return f" {' and '.join(words)}" if words else ""
+
+
+def _seen(from_ms: int) -> str:
+    if from_ms <= 0:
+        return "" if from_ms else "All commits that there ever were are seen. "
+    return f"All commits from {format_time(from_ms)} on are seen, but those that were deleted by hand. "

@@ -53,9 +53,15 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     return FOUND if _wrong(page) else NOT_KNOWN if page.doubts or unknown else NOTHING_FOUND
 
 
-def _wrong(page: TransactionPage) -> list[TransactionRow]:
-    """Those that are hanging, stuck or overdue by what their rows say."""
-    return [row for row in page.rows if row.stuck or row.verdict in (HANGING, OVERDUE)]
+def _sum(rows: Sequence[TransactionRow], unlisted: int) -> str:
+    """How many are open, and how many of them the table calls what."""
+    hanging, overdue, unknown = (sum(row.verdict == verdict for row in rows) for verdict in (HANGING, OVERDUE, UNKNOWN))
+    stuck = sum(row.stuck for row in rows)
+    words = [f"{count:,} of them {word}" for count, word in ((stuck, "stuck"), (overdue, "overdue")) if count]
+    words += [f"{hanging:,} hanging"] if hanging or not unknown else []
+    whether = f"; whether {unknown:,} of them {'hangs' if unknown == 1 else 'hang'} is not known" if unknown else ""
+    listed = f"{len(rows) + unlisted:,} open, {len(rows):,} of them listed" if unlisted else f"{len(rows):,} open"
+    return ", ".join([listed, *words]) + whether
 
 
 def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
@@ -82,12 +88,6 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
     yield from page.aborting
 
 
-def _sum(rows: Sequence[TransactionRow], unlisted: int) -> str:
-    """How many are open, and how many of them the table calls what."""
-    hanging, overdue, unknown = (sum(row.verdict == verdict for row in rows) for verdict in (HANGING, OVERDUE, UNKNOWN))
-    stuck = sum(row.stuck for row in rows)
-    words = [f"{count:,} of them {word}" for count, word in ((stuck, "stuck"), (overdue, "overdue")) if count]
-    words += [f"{hanging:,} hanging"] if hanging or not unknown else []
-    whether = f"; whether {unknown:,} of them {'hangs' if unknown == 1 else 'hang'} is not known" if unknown else ""
-    listed = f"{len(rows) + unlisted:,} open, {len(rows):,} of them listed" if unlisted else f"{len(rows):,} open"
-    return ", ".join([listed, *words]) + whether
+def _wrong(page: TransactionPage) -> list[TransactionRow]:
+    """Those that are hanging, stuck or overdue by what their rows say."""
+    return [row for row in page.rows if row.stuck or row.verdict in (HANGING, OVERDUE)]

@@ -13,6 +13,8 @@ from streaming.common.units import parse_duration, parse_size
 _LEAST_MILLISECONDS = 1e11
 """As a count of seconds, this is in the year 5138. So such a number is in milliseconds, as Kafka's tools write them."""
 
+R = TypeVar("R")
+
 
 class Moment(click.ParamType[int]):
     """An option that is a point in time: Unix milliseconds."""
@@ -80,6 +82,13 @@ class Duration(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+def with_use(command: Callable[..., R]) -> Callable[..., R]:
+    """Add ``--use`` to a command, which gets ``use``: some words of `GroupUse`, none for all groups."""
+    text = f"Only groups that are used like this: {', '.join(GroupUse)}."
+    decorated: Callable[..., R] = click.option("--use", type=Words(*GroupUse), default=(), metavar="USE,...", help=text)(command)
+    return decorated
+
+
 class Words(click.ParamType[tuple[str, ...]]):
     """The words, each of which has to be one of those that there are."""
 
@@ -97,13 +106,3 @@ class Words(click.ParamType[tuple[str, ...]]):
             if word not in self._words:
                 self.fail(f'"{word}" is not one of {", ".join(self._words)}', param, ctx)
         return some
-
-
-R = TypeVar("R")
-
-
-def with_use(command: Callable[..., R]) -> Callable[..., R]:
-    """Add ``--use`` to a command, which gets ``use``: some words of `GroupUse`, none for all groups."""
-    text = f"Only groups that are used like this: {', '.join(GroupUse)}."
-    decorated: Callable[..., R] = click.option("--use", type=Words(*GroupUse), default=(), metavar="USE,...", help=text)(command)
-    return decorated

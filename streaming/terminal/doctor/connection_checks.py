@@ -17,90 +17,18 @@ from streaming.spark.client.agent_client import AgentClient
 from streaming.terminal.doctor.checkpoint_checks import holder_of
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 
-# --- finds when the certificates end that the settings name.
-
-
 _CERTIFICATES = "certificates"
 _SOON_SECONDS = 7 * 24 * 3600.0
 
-
-def check_certificates(setup: Setup) -> Iterator[Diagnosis]:
-    """Read every file with certificates of the settings. Those of the web config file are checked with it."""
-    chosen = setup.settings
-    pairs = (
-        (chosen.agent_cert, chosen.agent_key, "--agent-cert, --agent-key"),
-        (chosen.tls_cert, chosen.tls_key, "--tls-cert, --tls-key"),
-    )
-    cas = ((chosen.agent_ca, "--agent-ca"), (chosen.tls_client_ca, "--tls-client-ca"))
-    if not any(file for cert, key, _ in pairs for file in (cert, key)) and not any(ca for ca, _ in cas):
-        yield Diagnosis(check=_CERTIFICATES, state=Outcome.NOT_APPLICABLE, what="the settings name no certificate")
-    for cert, key, option in pairs:
-        if cert is not None or key is not None:
-            yield _of_pair(cert, key, option, setup.now)
-    for ca, option in cas:
-        if ca is not None:
-            yield _of_ca(ca, option, setup.now)
-
-
-def _of_pair(cert: Path | None, key: Path | None, option: str, now: float) -> Diagnosis:
-    if cert is None or key is None:
-        return Diagnosis(check=_CERTIFICATES, state=Outcome.FAULT, what=f"{option} belong together: name both")
-    try:
-        return of_end(str(cert), read_pair(cert, key, option).ends_at, now, _looks_at(cert))
-    except UsageError as error:
-        return Diagnosis(check=_CERTIFICATES, state=Outcome.FAULT, what=str(error), command=_looks_at(cert))
-
-
-def _of_ca(ca: Path, option: str, now: float) -> Diagnosis:
-    try:
-        return of_end(str(ca), end_of(read_ca(ca, option)), now, _looks_at(ca))
-    except UsageError as error:
-        return Diagnosis(check=_CERTIFICATES, state=Outcome.FAULT, what=str(error), command=_looks_at(ca))
-
-
-def end_of(pem: bytes) -> float:
-    """When the first of these certificates ends, Unix seconds. Raises ValueError."""
-    from cryptography import x509
-
-    return min(each.not_valid_after_utc.timestamp() for each in x509.load_pem_x509_certificates(pem))
-
-
-def names_of(pem: bytes) -> list[str]:
-    """The hosts and addresses for which the first of these certificates is, none where it names none that can be read."""
-    from cryptography import x509
-
-    try:
-        names = x509.load_pem_x509_certificates(pem)[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, x509.ExtensionNotFound):
-        return []
-    found = [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
-    return [format_name(name) for name in found]
-
-
-def of_end(name: str, ends_at: float, now: float, command: str = "", check: str = _CERTIFICATES) -> Diagnosis:
-    """The diagnosis of a certificate that ends at a time. ``command``: shows the certificate: who issues a new one is not known here."""
-    left, when = ends_at - now, f"{format_time(ends_at * 1000)} ({format_age(now - ends_at)})"
-    if left <= 0:
-        what, state = f"{name} has ended at {when}: put a new one in its place, which is taken without a restart", Outcome.FAULT
-    elif left < _SOON_SECONDS:
-        what, state = f"{name} ends at {when}: put a new one in its place, which is taken without a restart", Outcome.WARNING
-    else:
-        what, state, command = f"{name} ends at {when}", Outcome.FINE, ""
-    return Diagnosis(check=check, state=state, what=what, command=command)
-
-
-def _looks_at(path: Path) -> str:
-    return f"openssl x509 -noout -subject -enddate -in {quoted(path)}"
-
-
-# --- asks the agents whether they answer: address, TLS, token, version; and compares their clocks with the job's.
-
-
 _AGENTS = "agents"
+
 _CLOCK_SECONDS = 10.0
 """A larger difference of clocks is a problem of the job, too."""
 
 _TLS_SECONDS = 3.0
+
+_LAGGING_MS = 120_000
+"""With more the job lags, as in its alert."""
 
 
 def check_agents(setup: Setup) -> Iterator[Diagnosis]:
@@ -152,6 +80,46 @@ def _of_agent(address: str, files: ClientFiles, now: float, clusters: dict[str, 
         yield _clock(status.agent, status.now_ms / 1000 - now)
 
 
+def _certificate_of(target: Target) -> bytes:
+    """The agent's own certificate, empty if it shows none. Whether it is trusted, the call shows."""
+    at = target.address
+    try:
+        return ssl.get_server_certificate((at.host, at.port), timeout=_TLS_SECONDS).encode()
+    except (OSError, ValueError):
+        return b""  # the call says why
+
+
+def of_end(name: str, ends_at: float, now: float, command: str = "", check: str = _CERTIFICATES) -> Diagnosis:
+    """The diagnosis of a certificate that ends at a time. ``command``: shows the certificate: who issues a new one is not known here."""
+    left, when = ends_at - now, f"{format_time(ends_at * 1000)} ({format_age(now - ends_at)})"
+    if left <= 0:
+        what, state = f"{name} has ended at {when}: put a new one in its place, which is taken without a restart", Outcome.FAULT
+    elif left < _SOON_SECONDS:
+        what, state = f"{name} ends at {when}: put a new one in its place, which is taken without a restart", Outcome.WARNING
+    else:
+        what, state, command = f"{name} ends at {when}", Outcome.FINE, ""
+    return Diagnosis(check=check, state=state, what=what, command=command)
+
+
+def end_of(pem: bytes) -> float:
+    """When the first of these certificates ends, Unix seconds. Raises ValueError."""
+    from cryptography import x509
+
+    return min(each.not_valid_after_utc.timestamp() for each in x509.load_pem_x509_certificates(pem))
+
+
+def names_of(pem: bytes) -> list[str]:
+    """The hosts and addresses for which the first of these certificates is, none where it names none that can be read."""
+    from cryptography import x509
+
+    try:
+        names = x509.load_pem_x509_certificates(pem)[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return []
+    found = [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
+    return [format_name(name) for name in found]
+
+
 def _looks(target: Target, error: SegtailError) -> str:
     """The command that shows why an agent cannot be reached."""
     reason = error.reason if isinstance(error, AgentError) else ""
@@ -161,15 +129,6 @@ def _looks(target: Target, error: SegtailError) -> str:
     if reason == "untrusted":
         return f"openssl s_client -connect {at} </dev/null | openssl x509 -noout -subject -issuer -enddate -ext subjectAltName"
     return ""
-
-
-def _certificate_of(target: Target) -> bytes:
-    """The agent's own certificate, empty if it shows none. Whether it is trusted, the call shows."""
-    at = target.address
-    try:
-        return ssl.get_server_certificate((at.host, at.port), timeout=_TLS_SECONDS).encode()
-    except (OSError, ValueError):
-        return b""  # the call says why
 
 
 def _clock(agent: str, ahead: float) -> Diagnosis:
@@ -184,8 +143,52 @@ def _clock(agent: str, ahead: float) -> Diagnosis:
     )
 
 
+def check_certificates(setup: Setup) -> Iterator[Diagnosis]:
+    """Read every file with certificates of the settings. Those of the web config file are checked with it.
+
+    Finds when the certificates end that the settings name.
+    """
+    chosen = setup.settings
+    pairs = (
+        (chosen.agent_cert, chosen.agent_key, "--agent-cert, --agent-key"),
+        (chosen.tls_cert, chosen.tls_key, "--tls-cert, --tls-key"),
+    )
+    cas = ((chosen.agent_ca, "--agent-ca"), (chosen.tls_client_ca, "--tls-client-ca"))
+    if not any(file for cert, key, _ in pairs for file in (cert, key)) and not any(ca for ca, _ in cas):
+        yield Diagnosis(check=_CERTIFICATES, state=Outcome.NOT_APPLICABLE, what="the settings name no certificate")
+    for cert, key, option in pairs:
+        if cert is not None or key is not None:
+            yield _of_pair(cert, key, option, setup.now)
+    for ca, option in cas:
+        if ca is not None:
+            yield _of_ca(ca, option, setup.now)
+
+
+def _of_pair(cert: Path | None, key: Path | None, option: str, now: float) -> Diagnosis:
+    if cert is None or key is None:
+        return Diagnosis(check=_CERTIFICATES, state=Outcome.FAULT, what=f"{option} belong together: name both")
+    try:
+        return of_end(str(cert), read_pair(cert, key, option).ends_at, now, _looks_at(cert))
+    except UsageError as error:
+        return Diagnosis(check=_CERTIFICATES, state=Outcome.FAULT, what=str(error), command=_looks_at(cert))
+
+
+def _looks_at(path: Path) -> str:
+    return f"openssl x509 -noout -subject -enddate -in {quoted(path)}"
+
+
+def _of_ca(ca: Path, option: str, now: float) -> Diagnosis:
+    try:
+        return of_end(str(ca), end_of(read_ca(ca, option)), now, _looks_at(ca))
+    except UsageError as error:
+        return Diagnosis(check=_CERTIFICATES, state=Outcome.FAULT, what=str(error), command=_looks_at(ca))
+
+
 def check_listening(setup: Setup) -> Iterator[Diagnosis]:
-    """Bind the address for a moment, without listening."""
+    """Bind the address for a moment, without listening.
+
+    Asks the agents whether they answer: address, TLS, token, version; and compares their clocks with the job's.
+    """
     chosen = setup.settings
     listens = [chosen.listen, *([chosen.metrics_listen] if chosen.metrics_listen is not None else [])]
     holder = holder_of(chosen.checkpoint.absolute() / "job.lock") or 0
@@ -193,14 +196,6 @@ def check_listening(setup: Setup) -> Iterator[Diagnosis]:
         yield _of_address(address, holder, _port_of(setup.job))
     if chosen.web_config is not None:
         yield from _of_web_config(chosen.web_config, setup.now)
-
-
-def _port_of(job: str) -> int:
-    """The port of an address http://HOST:PORT, 0 if it has none."""
-    try:
-        return urlsplit(job).port or 0
-    except ValueError:
-        return 0
 
 
 def _of_address(address: Address, holder: int, asked_port: int) -> Diagnosis:
@@ -228,6 +223,14 @@ def _of_address(address: Address, holder: int, asked_port: int) -> Diagnosis:
     return Diagnosis(check="address", state=Outcome.FINE, what=f"{address} is free")
 
 
+def _port_of(job: str) -> int:
+    """The port of an address http://HOST:PORT, 0 if it has none."""
+    try:
+        return urlsplit(job).port or 0
+    except ValueError:
+        return 0
+
+
 def _of_web_config(path: Path, now: float) -> Iterator[Diagnosis]:
     try:
         _, files = read_web_config(path)
@@ -241,10 +244,6 @@ def _of_web_config(path: Path, now: float) -> Iterator[Diagnosis]:
         except (OSError, ValueError):
             continue  # a key, or gone by now
         yield of_end(str(file), ends_at, now, _looks_at(file), check="web config")
-
-
-_LAGGING_MS = 120_000
-"""With more the job lags, as in its alert."""
 
 
 def of_job(url: str, status: Status) -> Iterator[Diagnosis]:

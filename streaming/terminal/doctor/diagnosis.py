@@ -24,6 +24,16 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """One result of a check: a sentence, and the command that mends it, "" if there is none."""
+
+    check: str
+    state: Outcome
+    what: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """The subject of a check: the settings of a job or an agent, and where it would run."""
 
@@ -39,16 +49,6 @@ class Setup:
     def is_of_job(self) -> bool:
         """Whether the user has given the settings of a job."""
         return not self.given.isdisjoint(_OF_JOBS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
-    """One result of a check: a sentence, and the command that mends it, "" if there is none."""
-
-    check: str
-    state: Outcome
-    what: str
-    command: str = ""
 
 
 def quoted(path: Path | str) -> str:

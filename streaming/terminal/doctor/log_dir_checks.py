@@ -22,6 +22,26 @@ from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quote
 _SPARE = 512
 """Descriptors for all that is no log: sockets, files that are read for a moment."""
 
+_PERMISSIONS = "permissions"
+
+_METADATA_COST = (
+    "leaders, replicas and the limits of topics are not known from this broker, so transactions of producers that no coordinator has are "
+    "`unknown` instead of hanging, and limits of retention are assumed. Kafka writes these files for its own user alone"
+)
+_PRODUCERS_COST = "transactions that were open before the first segment that is read may be missed"
+
+_BROKERS = "brokers"
+_MOST_NAMED = 5
+
+_COPIED_S = 60.0
+"""A file whose status has changed so long after its content was not put there by a broker."""
+
+_CLOCKS = "clocks"
+_AHEAD_SECONDS = 60.0
+
+_WRITTEN = (names.RECOVERY_POINT_CHECKPOINT, names.HIGH_WATERMARK_CHECKPOINT)
+"""Files that a broker replaces all the time."""
+
 
 def check_limits(setup: Setup) -> Iterator[Diagnosis]:
     """Compare the limits with the logs that are there."""
@@ -30,13 +50,6 @@ def check_limits(setup: Setup) -> Iterator[Diagnosis]:
         yield Diagnosis(check="open files", state=Outcome.NOT_APPLICABLE, what=what)
         return
     yield _descriptors(sum(_logs(log_dir) for log_dir in setup.log_dirs.available))
-
-
-def _logs(log_dir: LogDir) -> int:
-    try:
-        return len(list_partitions(log_dir, lambda _: ""))
-    except OSError:
-        return 0  # the check of permissions reports it
 
 
 def _descriptors(logs: int) -> Diagnosis:
@@ -55,20 +68,18 @@ def _descriptors(logs: int) -> Diagnosis:
     )
 
 
-# --- finds what this user may not read in the log dirs, and what is not known because of it.
-
-
-_PERMISSIONS = "permissions"
-
-_METADATA_COST = (
-    "leaders, replicas and the limits of topics are not known from this broker, so transactions of producers that no coordinator has are "
-    "`unknown` instead of hanging, and limits of retention are assumed. Kafka writes these files for its own user alone"
-)
-_PRODUCERS_COST = "transactions that were open before the first segment that is read may be missed"
+def _logs(log_dir: LogDir) -> int:
+    try:
+        return len(list_partitions(log_dir, lambda _: ""))
+    except OSError:
+        return 0  # the check of permissions reports it
 
 
 def check_permissions(setup: Setup) -> Iterator[Diagnosis]:
-    """Ask the system about each file; nothing is opened."""
+    """Ask the system about each file; nothing is opened.
+
+    Finds what this user may not read in the log dirs, and what is not known because of it.
+    """
     if setup.log_dirs is None:
         yield Diagnosis(check=_PERMISSIONS, state=Outcome.NOT_APPLICABLE, what=setup.no_log_dirs)
         return
@@ -78,6 +89,25 @@ def check_permissions(setup: Setup) -> Iterator[Diagnosis]:
         yield Diagnosis(check=_PERMISSIONS, state=Outcome.FAULT, what=reason, command=_as_owner(path, path))
     for log_dir in setup.log_dirs.available:
         yield from _of(log_dir)
+
+
+def _as_owner(path: Path, log_dir: Path) -> str:
+    """To look again as the user who owns it, or what it is in."""
+    for place in (path, *path.parents):
+        try:
+            owner = place.stat().st_uid
+            user = f"-u {quoted(_name(owner))} " if owner else ""
+            return f"sudo {user}segtail doctor {quoted(log_dir)}"
+        except OSError:
+            continue
+    return ""
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"#{uid}"  # as sudo takes it
 
 
 def _of(log_dir: LogDir) -> Iterator[Diagnosis]:
@@ -103,16 +133,16 @@ def _of(log_dir: LogDir) -> Iterator[Diagnosis]:
         )
 
 
-def _spelled(why: str, files: list[UnreadablePath]) -> str:
-    if files[0].may_not:
-        return f"{why} by user {_name(os.geteuid())}"
-    return f"{why}: Kafka has not made {'it' if len(files) == 1 else 'them'} so"
-
-
 def _unreadable_snapshots(path: Path) -> Iterator[UnreadablePath]:
     """Producer snapshots, which `find_unreadable` leaves out: without them a log is read all the same."""
     for file in path.glob("*/*.snapshot"):
         yield from unreadable_file(file, _PRODUCERS_COST)
+
+
+def _spelled(why: str, files: list[UnreadablePath]) -> str:
+    if files[0].may_not:
+        return f"{why} by user {_name(os.geteuid())}"
+    return f"{why}: Kafka has not made {'it' if len(files) == 1 else 'them'} so"
 
 
 def _mends(path: Path, log_dir: Path) -> str:
@@ -127,25 +157,6 @@ def _mends(path: Path, log_dir: Path) -> str:
     return _as_owner(path, log_dir)
 
 
-def _as_owner(path: Path, log_dir: Path) -> str:
-    """To look again as the user who owns it, or what it is in."""
-    for place in (path, *path.parents):
-        try:
-            owner = place.stat().st_uid
-            user = f"-u {quoted(_name(owner))} " if owner else ""
-            return f"sudo {user}segtail doctor {quoted(log_dir)}"
-        except OSError:
-            continue
-    return ""
-
-
-def _name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"#{uid}"  # as sudo takes it
-
-
 def _group(gid: int) -> str:
     try:
         return grp.getgrgid(gid).gr_name
@@ -153,18 +164,11 @@ def _group(gid: int) -> str:
         return str(gid)
 
 
-# --- finds whether the brokers of the log dirs run, by the locks that they hold, and why that cannot be known.
-
-
-_BROKERS = "brokers"
-_MOST_NAMED = 5
-
-_COPIED_S = 60.0
-"""A file whose status has changed so long after its content was not put there by a broker."""
-
-
 def check_brokers(setup: Setup) -> Iterator[Diagnosis]:
-    """Ask the lock of each log dir once."""
+    """Ask the lock of each log dir once.
+
+    Finds whether the brokers of the log dirs run, by the locks that they hold, and why that cannot be known.
+    """
     if setup.log_dirs is None:
         return
     watch = ProcessWatch(setup.log_dirs, lambda: round(setup.now * 1000))
@@ -235,12 +239,6 @@ def _came_ms(log_dirs: Iterable[Path]) -> int | None:
             return None
         changed.append(stat.st_ctime_ns // 1_000_000)
     return min(changed, default=None)
-
-
-_CLOCKS = "clocks"
-_AHEAD_SECONDS = 60.0
-_WRITTEN = (names.RECOVERY_POINT_CHECKPOINT, names.HIGH_WATERMARK_CHECKPOINT)
-"""Files that a broker replaces all the time."""
 
 
 def check_clocks(setup: Setup) -> Iterator[Diagnosis]:

@@ -38,28 +38,6 @@ class ArrowSink:
             self._writer.close()
 
 
-class ParquetSink:
-    """One Parquet file, one row group for as many rows as a window of a segment holds."""
-
-    def __init__(self, out: BinaryIO) -> None:
-        self._out = out
-        self._writer: object | None = None
-
-    def write(self, table: RowTable) -> None:
-        """Append a table."""
-        import pyarrow.parquet as pq  # here, because it is slow to import
-
-        batch = record_batch(table)
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(pa.PythonFile(self._out, "w"), batch.schema, compression="zstd")
-        cast(pq.ParquetWriter, self._writer).write_batch(batch)
-
-    def close(self) -> None:
-        """Write the footer."""
-        if self._writer is not None:
-            self._writer.close()  # type: ignore[attr-defined]
-
-
 def record_batch(table: RowTable) -> pa.RecordBatch:
     """Convert a table to a record batch, with the file in its last column."""
     columns = (*table.columns, Choices("file", np.zeros(table.rows, np.int8), (table.path,)))
@@ -107,3 +85,25 @@ def _bytes(value: Cell) -> bytes:
 
 def _json(value: Cell) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+class ParquetSink:
+    """One Parquet file, one row group for as many rows as a window of a segment holds."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._writer: object | None = None
+
+    def write(self, table: RowTable) -> None:
+        """Append a table."""
+        import pyarrow.parquet as pq  # here, because it is slow to import
+
+        batch = record_batch(table)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(pa.PythonFile(self._out, "w"), batch.schema, compression="zstd")
+        cast(pq.ParquetWriter, self._writer).write_batch(batch)
+
+    def close(self) -> None:
+        """Write the footer."""
+        if self._writer is not None:
+            self._writer.close()  # type: ignore[attr-defined]

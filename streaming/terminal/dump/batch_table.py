@@ -19,6 +19,11 @@ _CODEC_NAMES = (*CODECS, "5", "6", "7")  # 5 to 7 are in damaged headers
 _MOST_SEQUENCE = 0x7FFFFFFF
 _OLD_ATTRIBUTES_SHIFT = 24  # an old message has its attributes in the byte where the CRC of magic 2 begins
 
+_NONE = -1
+_MARKED_IDS = 1 << 16
+_MOST_OPENED_BYTES = 64 << 20
+_CODEC_IDS = 8  # the number of values of three bits
+
 
 def batch_table(path: str, window: Window, batches: Batches, valid: NDArray[np.bool_] | None) -> RowTable:
     """The table of some batches of a window.
@@ -63,17 +68,17 @@ def producer_column(batches: Batches, name: str) -> NDArray[np.integer]:
     return values
 
 
-def transactional(batches: Batches) -> NDArray[np.bool_]:
-    """Whether each batch belongs to a transaction, including markers."""
-    flags: NDArray[np.bool_] = (batches.attributes & TRANSACTIONAL_BIT) != 0
-    return flags
-
-
 def _last_sequence(base: NDArray[np.integer], deltas: NDArray[np.integer]) -> NDArray[np.integer]:
     last: NDArray[np.integer] = base + deltas.astype(np.int32)  # after 2^31 - 1 they continue at 0, which the mask makes of the overflow
     last &= _MOST_SEQUENCE
     last[base < 0] = -1
     return last
+
+
+def transactional(batches: Batches) -> NDArray[np.bool_]:
+    """Whether each batch belongs to a transaction, including markers."""
+    flags: NDArray[np.bool_] = (batches.attributes & TRANSACTIONAL_BIT) != 0
+    return flags
 
 
 def _delete_horizon(batches: Batches) -> NDArray[np.int64]:
@@ -93,17 +98,11 @@ def _timestamp_types(batches: Batches) -> NDArray[np.int8]:
     return types
 
 
-# --- the sums over the batches of a log: exact and never rounded. Only the compression ratio is taken from samples.
-
-
-_NONE = -1
-_MARKED_IDS = 1 << 16
-_MOST_OPENED_BYTES = 64 << 20
-_CODEC_IDS = 8  # the number of values of three bits
-
-
 class Summary:
-    """Sums over the batches of one log, window by window. Control batches count like all others, and are also counted separately."""
+    """Sums over the batches of one log, window by window. Control batches count like all others, and are also counted separately.
+
+    The sums over the batches of a log: exact and never rounded. Only the compression ratio is taken from samples.
+    """
 
     def __init__(self) -> None:
         self.segments = 0

@@ -1,5 +1,7 @@
 """The dump: from a request to tables, one file after the other, and to bytes on an output. An error in one file never stops the others."""
 
+from __future__ import annotations
+
 import logging
 import re
 from collections import Counter
@@ -33,111 +35,8 @@ from streaming.terminal.dump.row_table import RowTable
 if TYPE_CHECKING:
     from streaming.terminal.dump.small_files import Skeleton
 
-# --- checks whether the offsets of a log follow each other, from batch to batch and from segment to segment. An offset that comes again, or
-# goes back, is never right. A missing offset is right only if compaction removed it. So gaps are reported unless the log has been
-# compacted, which its content or the log dir's own list of compacted logs shows.
-
 
 log = logging.getLogger(__name__)
-
-
-class Continuity:
-    """Checks the segments of one directory in order. ``gaps``: report missing offsets, too."""
-
-    def __init__(self, first: KafkaFile, report: Report, *, gaps: bool) -> None:
-        self._report = report
-        self._next_offset: int | None = None
-        self._file = first
-        self._gaps: list[FormatFlaw] = []
-        self._finds_gaps = gaps
-        self._compacted = gaps and _is_compacted(first)
-
-    def begin(self, file: KafkaFile, *, at_start: bool) -> None:
-        """Begin the next file, read from its start or from a later position."""
-        self._file = file
-        if file.type is not FileType.SEGMENT or not at_start:
-            self._next_offset = 0 if at_start else None
-        elif self._next_offset is None or self._next_offset < file.base_offset or not file.live:
-            if self._next_offset is not None and file.live:
-                self._missing(0, self._next_offset, file.base_offset)
-            self._next_offset = file.base_offset
-
-    def add(self, window: Window) -> None:
-        """Check the next window of the file."""
-        batches = window.batches
-        first = int(batches.base_offset[0]) if self._next_offset is None else self._next_offset
-        if self._finds_gaps and not self._compacted:
-            # fewer records than offsets, or a delete horizon: only compaction leaves these
-            current = batches.magic == CURRENT_MAGIC
-            fewer = batches.records < batches.last_offset - batches.base_offset + 1
-            self._compacted = bool((current & (fewer | ((batches.attributes & DELETE_HORIZON_BIT) != 0))).any())
-            following = np.append(first, batches.last_offset[:-1] + 1)
-            for item in np.flatnonzero(batches.base_offset > following).tolist():
-                position = window.position + int(batches.positions[item])
-                self._missing(position, int(following[item]), int(batches.base_offset[item]))
-        path = self._file.path
-        self._next_offset = report_flaws(window, first, lambda position, what: self._report(FormatFlaw(path, position, what)))
-
-    def end(self) -> None:
-        """The log has been read: report its gaps."""
-        if not self._compacted:
-            for gap in self._gaps:
-                self._report(gap)
-
-    def _missing(self, position: int, expected: int, offset: int) -> None:
-        if self._finds_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
-            what = f"expected offset {expected}, found {offset}: offsets are missing, which is right in a compacted topic alone"
-            self._gaps.append(FormatFlaw(self._file.path, position, what))
-
-
-def _is_compacted(file: KafkaFile) -> bool:
-    """Whether the log dir's list contains this log as compacted; the coordinators' topics always count as compacted."""
-    if file.partition is None:
-        return False
-    if file.topic in INTERNAL_TOPICS:
-        return True
-    path = file.path.absolute().parent.parent / CLEANER_CHECKPOINT
-    try:
-        entries = parse_offset_checkpoint(read_small(path, CHECKPOINT_BYTES))
-    except FileNotFoundError:  # a directory that was copied from its log dir
-        return False
-    except (FormatError, OSError) as error:
-        log.warning("checkpoint cannot be read", extra={"path": str(path), "error": str(error)})
-        return False
-    return any((entry.topic, entry.partition) == (file.topic, file.partition.partition) for entry in entries)
-
-
-def start_position(reader: SegmentReader, filters: Filters) -> int:
-    """The position of a batch such that no batch before it is wanted."""
-    offset = filters.from_offset
-    if filters.from_time is not None:
-        later = _offset_of(reader, filters.from_time)
-        offset = later if offset is None else max(offset, later)
-    return 0 if offset is None else reader.proven_start(offset)
-
-
-def _offset_of(reader: SegmentReader, time: int) -> int:
-    """An offset such that no batch below it has a timestamp of ``time`` or later; at least the segment's base offset.
-
-    An entry (t, o) of the time index means: no batch up to the one with offset o has a timestamp after t, and that batch has exactly t. If
-    it really has, the entry is not from a log that was truncated since.
-    """
-    base_offset = reader.file.base_offset
-    try:
-        entries = read_time_entries(read_file(reader.file, FileKind.TIMEINDEX))
-    except (FormatError, OSError):  # a new segment has none: everything works without it, but slower
-        return base_offset
-    before = int(entries.timestamps.searchsorted(time)) - 1
-    if before < 0:
-        return base_offset
-    offset, timestamp = base_offset + int(entries.offsets[before]), int(entries.timestamps[before])
-    for window in reader.windows(reader.proven_start(offset)):
-        item = int(window.batches.last_offset.searchsorted(offset))
-        if item < len(window.batches):
-            holds = window.batches.base_offset[item] <= offset and window.batches.max_timestamp[item] == timestamp
-            return int(window.batches.last_offset[item]) + 1 if holds else base_offset
-    return base_offset
-
 
 _INDEX_KINDS = {
     FileKind.INDEX: FileType.OFFSET_INDEX,
@@ -145,14 +44,132 @@ _INDEX_KINDS = {
     FileKind.TXNINDEX: FileType.TRANSACTION_INDEX,
 }
 
-
 _Show = Callable[[Window, Batches, "NDArray[np.bool_] | None"], None]
 
+_WHAT = {
+    FileType.SEGMENT: "batches",
+    FileType.METADATA_SNAPSHOT: "a metadata snapshot",
+    FileType.OFFSET_INDEX: "an offset index",
+    FileType.TIME_INDEX: "a time index",
+    FileType.TRANSACTION_INDEX: "an index of aborted transactions",
+    FileType.PRODUCER_SNAPSHOT: "a producer snapshot of version 1 with a right CRC",
+    FileType.LEADER_EPOCHS: "a checkpoint of leader epochs",
+    FileType.OFFSET_CHECKPOINT: "a checkpoint of offsets",
+    FileType.PARTITION_METADATA: "the id of a topic",
+    FileType.META_PROPERTIES: "the identity of a log dir",
+    FileType.QUORUM_STATE: "a quorum state",
+    FileType.BROKER_LOCK: "nothing",
+    FileType.CLEAN_SHUTDOWN: "the epoch of a broker, or nothing",
+}
 
-class Sink(Protocol):
-    """The destination of tables."""
+FOUND, UNUSABLE = 1, 2
 
+MOST_ALIKE = 100
+"""So many findings that differ in numbers alone are reported one by one; of the others the last and how many."""
+
+_NUMBER = re.compile(r"\d+")
+
+
+def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine, conclude: Callable[[str], None] = lambda _: None) -> int:
+    """Dump the requested files and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
+
+    Args:
+        conclude: called with what `Request.verify` found, in a sentence without a period.
+
+    Raises:
+        UsageError: it is not possible as asked.
+        OutputError: the output cannot be written.
+        BrokenPipeError: no process reads the output any more.
+    """
+    findings, alike, last = list[Path](), Counter[str](), dict[str, FormatFlaw]()
+
+    def count(finding: FormatFlaw) -> None:
+        findings.append(finding.path)
+        kind = _NUMBER.sub("N", finding.what)
+        alike[kind] += 1
+        last[kind] = finding
+        if alike[kind] <= MOST_ALIKE:
+            progress.clear()
+            report(finding)
+
+    sink = _Sink(request, out)
+    dumper = Dumper(request, sink, count, progress, progress.expect)
+    dumper.run()
+    sink.close()
+    progress.clear()
+    for kind, number in alike.items():
+        if number > MOST_ALIKE:
+            report(
+                replace(last[kind], what=f"{last[kind].what}; it is the last of {number - MOST_ALIKE:,} more that differ in numbers alone")
+            )
+    if request.verify:
+        with _output():
+            conclude(_conclusion(dumper, findings))
+    if len(findings) > dumper.unusable:
+        return FOUND
+    return UNUSABLE if dumper.unusable else 0
+
+
+class _Sink:
+    """Opens the writer of a format when the first table comes: while it imports libraries, other processes walk the first segment."""
+
+    def __init__(self, request: Request, out: BinaryIO) -> None:
+        self._request = request
+        self._out = out
+        self._writer: _Writer | None = None
+
+    def write(self, table: RowTable) -> None:
+        if not self._request.rows:
+            return
+        with _output():
+            if self._writer is None:
+                self._writer = self._open()
+            self._writer.write(table)
+
+    def close(self) -> None:
+        with _output():
+            if self._writer is not None:
+                self._writer.close()
+            self._out.flush()
+
+    def _open(self) -> _Writer:
+        match form := self._request.format:
+            case Format.ARROW:
+                from streaming.terminal.dump.arrow import ArrowSink  # only for this format: pyarrow takes longer to import than many a dump
+
+                return ArrowSink(self._out)
+            case Format.PARQUET:
+                from streaming.terminal.dump.arrow import ParquetSink
+
+                return ParquetSink(self._out)
+            case _:
+                from streaming.terminal.dump.lines import LineSink
+
+                return LineSink(form, self._out)
+
+
+class _Writer(Protocol):
     def write(self, table: RowTable) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Distinguishes errors of the output from those of the dumped files."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"the output cannot be written: {error.strerror or error}") from error
+
+
+class OutputError(SegtailError):
+    """The output cannot be written.
+
+    Runs a dump: from a request to bytes on an output.
+    """
 
 
 class Dumper:
@@ -282,7 +299,7 @@ class Dumper:
         if self._request.verify and skeleton is not None:
             check_index(file, skeleton, self._report)
 
-    def _skeleton(self, file: KafkaFile) -> "Skeleton | None":
+    def _skeleton(self, file: KafkaFile) -> Skeleton | None:
         """The segment that an index belongs to; None if it is gone."""
         from streaming.terminal.dump.small_files import Skeleton
 
@@ -369,6 +386,78 @@ class Dumper:
             yield window
 
 
+class Sink(Protocol):
+    """The destination of tables."""
+
+    def write(self, table: RowTable) -> None: ...
+
+
+class Continuity:
+    """Checks the segments of one directory in order. ``gaps``: report missing offsets, too."""
+
+    def __init__(self, first: KafkaFile, report: Report, *, gaps: bool) -> None:
+        self._report = report
+        self._next_offset: int | None = None
+        self._file = first
+        self._gaps: list[FormatFlaw] = []
+        self._finds_gaps = gaps
+        self._compacted = gaps and _is_compacted(first)
+
+    def begin(self, file: KafkaFile, *, at_start: bool) -> None:
+        """Begin the next file, read from its start or from a later position."""
+        self._file = file
+        if file.type is not FileType.SEGMENT or not at_start:
+            self._next_offset = 0 if at_start else None
+        elif self._next_offset is None or self._next_offset < file.base_offset or not file.live:
+            if self._next_offset is not None and file.live:
+                self._missing(0, self._next_offset, file.base_offset)
+            self._next_offset = file.base_offset
+
+    def add(self, window: Window) -> None:
+        """Check the next window of the file."""
+        batches = window.batches
+        first = int(batches.base_offset[0]) if self._next_offset is None else self._next_offset
+        if self._finds_gaps and not self._compacted:
+            # fewer records than offsets, or a delete horizon: only compaction leaves these
+            current = batches.magic == CURRENT_MAGIC
+            fewer = batches.records < batches.last_offset - batches.base_offset + 1
+            self._compacted = bool((current & (fewer | ((batches.attributes & DELETE_HORIZON_BIT) != 0))).any())
+            following = np.append(first, batches.last_offset[:-1] + 1)
+            for item in np.flatnonzero(batches.base_offset > following).tolist():
+                position = window.position + int(batches.positions[item])
+                self._missing(position, int(following[item]), int(batches.base_offset[item]))
+        path = self._file.path
+        self._next_offset = report_flaws(window, first, lambda position, what: self._report(FormatFlaw(path, position, what)))
+
+    def end(self) -> None:
+        """The log has been read: report its gaps."""
+        if not self._compacted:
+            for gap in self._gaps:
+                self._report(gap)
+
+    def _missing(self, position: int, expected: int, offset: int) -> None:
+        if self._finds_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
+            what = f"expected offset {expected}, found {offset}: offsets are missing, which is right in a compacted topic alone"
+            self._gaps.append(FormatFlaw(self._file.path, position, what))
+
+
+def _is_compacted(file: KafkaFile) -> bool:
+    """Whether the log dir's list contains this log as compacted; the coordinators' topics always count as compacted."""
+    if file.partition is None:
+        return False
+    if file.topic in INTERNAL_TOPICS:
+        return True
+    path = file.path.absolute().parent.parent / CLEANER_CHECKPOINT
+    try:
+        entries = parse_offset_checkpoint(read_small(path, CHECKPOINT_BYTES))
+    except FileNotFoundError:  # a directory that was copied from its log dir
+        return False
+    except (FormatError, OSError) as error:
+        log.warning("checkpoint cannot be read", extra={"path": str(path), "error": str(error)})
+        return False
+    return any((entry.topic, entry.partition) == (file.topic, file.partition.partition) for entry in entries)
+
+
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
@@ -376,132 +465,36 @@ def _size(path: Path) -> int:
         return 0  # to open it fails as well, and is reported then
 
 
-_WHAT = {
-    FileType.SEGMENT: "batches",
-    FileType.METADATA_SNAPSHOT: "a metadata snapshot",
-    FileType.OFFSET_INDEX: "an offset index",
-    FileType.TIME_INDEX: "a time index",
-    FileType.TRANSACTION_INDEX: "an index of aborted transactions",
-    FileType.PRODUCER_SNAPSHOT: "a producer snapshot of version 1 with a right CRC",
-    FileType.LEADER_EPOCHS: "a checkpoint of leader epochs",
-    FileType.OFFSET_CHECKPOINT: "a checkpoint of offsets",
-    FileType.PARTITION_METADATA: "the id of a topic",
-    FileType.META_PROPERTIES: "the identity of a log dir",
-    FileType.QUORUM_STATE: "a quorum state",
-    FileType.BROKER_LOCK: "nothing",
-    FileType.CLEAN_SHUTDOWN: "the epoch of a broker, or nothing",
-}
+def start_position(reader: SegmentReader, filters: Filters) -> int:
+    """The position of a batch such that no batch before it is wanted."""
+    offset = filters.from_offset
+    if filters.from_time is not None:
+        later = _offset_of(reader, filters.from_time)
+        offset = later if offset is None else max(offset, later)
+    return 0 if offset is None else reader.proven_start(offset)
 
 
-# --- runs a dump: from a request to bytes on an output.
+def _offset_of(reader: SegmentReader, time: int) -> int:
+    """An offset such that no batch below it has a timestamp of ``time`` or later; at least the segment's base offset.
 
-
-FOUND, UNUSABLE = 1, 2
-
-
-class OutputError(SegtailError):
-    """The output cannot be written."""
-
-
-@contextmanager
-def _output() -> Iterator[None]:
-    """Distinguishes errors of the output from those of the dumped files."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(f"the output cannot be written: {error.strerror or error}") from error
-
-
-class _Writer(Protocol):
-    def write(self, table: RowTable) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Sink:
-    """Opens the writer of a format when the first table comes: while it imports libraries, other processes walk the first segment."""
-
-    def __init__(self, request: Request, out: BinaryIO) -> None:
-        self._request = request
-        self._out = out
-        self._writer: _Writer | None = None
-
-    def write(self, table: RowTable) -> None:
-        if not self._request.rows:
-            return
-        with _output():
-            if self._writer is None:
-                self._writer = self._open()
-            self._writer.write(table)
-
-    def close(self) -> None:
-        with _output():
-            if self._writer is not None:
-                self._writer.close()
-            self._out.flush()
-
-    def _open(self) -> _Writer:
-        match form := self._request.format:
-            case Format.ARROW:
-                from streaming.terminal.dump.arrow import ArrowSink  # only for this format: pyarrow takes longer to import than many a dump
-
-                return ArrowSink(self._out)
-            case Format.PARQUET:
-                from streaming.terminal.dump.arrow import ParquetSink
-
-                return ParquetSink(self._out)
-            case _:
-                from streaming.terminal.dump.lines import LineSink
-
-                return LineSink(form, self._out)
-
-
-MOST_ALIKE = 100
-"""So many findings that differ in numbers alone are reported one by one; of the others the last and how many."""
-
-_NUMBER = re.compile(r"\d+")
-
-
-def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine, conclude: Callable[[str], None] = lambda _: None) -> int:
-    """Dump the requested files and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
-
-    Args:
-        conclude: called with what `Request.verify` found, in a sentence without a period.
-
-    Raises:
-        UsageError: it is not possible as asked.
-        OutputError: the output cannot be written.
-        BrokenPipeError: no process reads the output any more.
+    An entry (t, o) of the time index means: no batch up to the one with offset o has a timestamp after t, and that batch has exactly t. If
+    it really has, the entry is not from a log that was truncated since.
     """
-    findings, alike, last = list[Path](), Counter[str](), dict[str, FormatFlaw]()
-
-    def count(finding: FormatFlaw) -> None:
-        findings.append(finding.path)
-        kind = _NUMBER.sub("N", finding.what)
-        alike[kind] += 1
-        last[kind] = finding
-        if alike[kind] <= MOST_ALIKE:
-            progress.clear()
-            report(finding)
-
-    sink = _Sink(request, out)
-    dumper = Dumper(request, sink, count, progress, progress.expect)
-    dumper.run()
-    sink.close()
-    progress.clear()
-    for kind, number in alike.items():
-        if number > MOST_ALIKE:
-            report(
-                replace(last[kind], what=f"{last[kind].what}; it is the last of {number - MOST_ALIKE:,} more that differ in numbers alone")
-            )
-    if request.verify:
-        with _output():
-            conclude(_conclusion(dumper, findings))
-    if len(findings) > dumper.unusable:
-        return FOUND
-    return UNUSABLE if dumper.unusable else 0
+    base_offset = reader.file.base_offset
+    try:
+        entries = read_time_entries(read_file(reader.file, FileKind.TIMEINDEX))
+    except (FormatError, OSError):  # a new segment has none: everything works without it, but slower
+        return base_offset
+    before = int(entries.timestamps.searchsorted(time)) - 1
+    if before < 0:
+        return base_offset
+    offset, timestamp = base_offset + int(entries.offsets[before]), int(entries.timestamps[before])
+    for window in reader.windows(reader.proven_start(offset)):
+        item = int(window.batches.last_offset.searchsorted(offset))
+        if item < len(window.batches):
+            holds = window.batches.base_offset[item] <= offset and window.batches.max_timestamp[item] == timestamp
+            return int(window.batches.last_offset[item]) + 1 if holds else base_offset
+    return base_offset
 
 
 def _conclusion(dumper: Dumper, findings: Sequence[Path]) -> str:

@@ -28,98 +28,11 @@ from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.request import Filters, Payload
 from streaming.terminal.dump.row_table import Cell, Cells, Column, Numbers, RowTable, plain
 
-# --- shows keys and values of records for people: text, JSON, hex, or the content of a coordinator's record.
-
-
 Decoded = tuple[Cell, Cell]
 """A key and a value."""
 
 Decoder = Callable[[Record], Decoded]
 """Raises FormatError if a record does not have the format of its topic."""
-
-
-def decoder_for(topic: str, payload: Payload) -> Decoder:
-    """How the records of a topic are shown. The metadata log may contain secrets, so its raw bytes are never shown."""
-    if payload is Payload.NONE:
-        return lambda _record: (None, None)
-    if topic == METADATA_TOPIC:
-        return _metadata
-    if payload is Payload.NATURAL and topic in _BY_TOPIC:
-        return _BY_TOPIC[topic]
-    show = _SHOWN[payload]
-    return lambda record: (_nullable(record.key, show), _nullable(record.value, show))
-
-
-def control_type(record: Record) -> str:
-    """The name of a control record's type. Raises FormatError."""
-    number = read_control_type(record.key or b"")
-    return ControlType(number).name if number in set(ControlType) else str(number)
-
-
-def text(data: bytes) -> str:
-    """Decode UTF-8; other bytes become ``\\xNN``."""
-    return data.decode("utf-8", "backslashreplace")
-
-
-def _nullable(data: bytes | None, show: Callable[[bytes], Cell]) -> Cell:
-    return None if data is None else show(data)
-
-
-def _json(data: bytes) -> Cell:
-    try:
-        return cast(Cell, json.loads(data))
-    except (ValueError, RecursionError):  # not JSON: shown as text
-        return text(data)
-
-
-_SHOWN: dict[Payload, Callable[[bytes], Cell]] = {
-    Payload.NATURAL: text,
-    Payload.TEXT: text,
-    Payload.JSON: _json,
-    Payload.HEX: bytes.hex,
-}
-
-
-def _transaction(record: Record) -> Decoded:
-    transactional_id = read_transaction_key(record.key or b"")
-    if transactional_id is None:
-        return _nullable(record.key, bytes.hex), _nullable(record.value, bytes.hex)
-    value = None if record.value is None else plain(read_transaction_value(record.value))
-    return {"transactional_id": transactional_id}, value
-
-
-def _offsets(record: Record) -> Decoded:
-    key = read_offsets_key(record.key or b"")
-    number = read_key_type(record.key or b"")
-    kind = KeyType(number).name if number in set(KeyType) else str(number)
-    value = None if record.value is None else plain(read_offsets_value(key, record.value))
-    values = cast(dict[str, Cell], plain(key))
-    values.pop("key_type", None)
-    return {"type": kind, **values}, value
-
-
-def _share_state(record: Record) -> Decoded:
-    key = read_share_key(record.key or b"")
-    if key is None:
-        return _nullable(record.key, bytes.hex), _nullable(record.value, bytes.hex)
-    value = None if record.value is None else plain(read_share_value(key, record.value))
-    values = cast(dict[str, Cell], plain(key))
-    values.pop("key_type", None)
-    return {"type": ShareKeyType(key.key_type).name, **values}, value
-
-
-def _metadata(record: Record) -> Decoded:
-    if record.value is None:
-        return _nullable(record.key, text), None
-    frame = read_metadata_frame(record.value)
-    kind = MetadataKind(frame.kind).name if frame.kind in set(MetadataKind) else str(frame.kind)
-    parsed = read_metadata_record(record.value)
-    values = plain(parsed) if is_dataclass(parsed) else {}
-    return _nullable(record.key, text), {"type": kind, "version": frame.version, **cast(dict[str, Cell], values)}
-
-
-_BY_TOPIC: dict[str, Decoder] = {TRANSACTION_TOPIC: _transaction, OFFSETS_TOPIC: _offsets, SHARE_STATE_TOPIC: _share_state}
-
 
 _ROWS = 4096
 _NONE = -1
@@ -188,6 +101,92 @@ class RecordTables:
             ]
         headers = [[_header(header, self._show_header) for header in record.headers] for record, _, _ in rows]
         return RowTable("record", str(self._file.path), len(rows), (*columns, Cells("headers", headers)))
+
+
+def decoder_for(topic: str, payload: Payload) -> Decoder:
+    """How the records of a topic are shown. The metadata log may contain secrets, so its raw bytes are never shown.
+
+    Shows keys and values of records for people: text, JSON, hex, or the content of a coordinator's record.
+    """
+    if payload is Payload.NONE:
+        return lambda _record: (None, None)
+    if topic == METADATA_TOPIC:
+        return _metadata
+    if payload is Payload.NATURAL and topic in _BY_TOPIC:
+        return _BY_TOPIC[topic]
+    show = _SHOWN[payload]
+    return lambda record: (_nullable(record.key, show), _nullable(record.value, show))
+
+
+def _metadata(record: Record) -> Decoded:
+    if record.value is None:
+        return _nullable(record.key, text), None
+    frame = read_metadata_frame(record.value)
+    kind = MetadataKind(frame.kind).name if frame.kind in set(MetadataKind) else str(frame.kind)
+    parsed = read_metadata_record(record.value)
+    values = plain(parsed) if is_dataclass(parsed) else {}
+    return _nullable(record.key, text), {"type": kind, "version": frame.version, **cast(dict[str, Cell], values)}
+
+
+def _nullable(data: bytes | None, show: Callable[[bytes], Cell]) -> Cell:
+    return None if data is None else show(data)
+
+
+def text(data: bytes) -> str:
+    """Decode UTF-8; other bytes become ``\\xNN``."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _transaction(record: Record) -> Decoded:
+    transactional_id = read_transaction_key(record.key or b"")
+    if transactional_id is None:
+        return _nullable(record.key, bytes.hex), _nullable(record.value, bytes.hex)
+    value = None if record.value is None else plain(read_transaction_value(record.value))
+    return {"transactional_id": transactional_id}, value
+
+
+def _offsets(record: Record) -> Decoded:
+    key = read_offsets_key(record.key or b"")
+    number = read_key_type(record.key or b"")
+    kind = KeyType(number).name if number in set(KeyType) else str(number)
+    value = None if record.value is None else plain(read_offsets_value(key, record.value))
+    values = cast(dict[str, Cell], plain(key))
+    values.pop("key_type", None)
+    return {"type": kind, **values}, value
+
+
+def _share_state(record: Record) -> Decoded:
+    key = read_share_key(record.key or b"")
+    if key is None:
+        return _nullable(record.key, bytes.hex), _nullable(record.value, bytes.hex)
+    value = None if record.value is None else plain(read_share_value(key, record.value))
+    values = cast(dict[str, Cell], plain(key))
+    values.pop("key_type", None)
+    return {"type": ShareKeyType(key.key_type).name, **values}, value
+
+
+_BY_TOPIC: dict[str, Decoder] = {TRANSACTION_TOPIC: _transaction, OFFSETS_TOPIC: _offsets, SHARE_STATE_TOPIC: _share_state}
+
+
+def _json(data: bytes) -> Cell:
+    try:
+        return cast(Cell, json.loads(data))
+    except (ValueError, RecursionError):  # not JSON: shown as text
+        return text(data)
+
+
+_SHOWN: dict[Payload, Callable[[bytes], Cell]] = {
+    Payload.NATURAL: text,
+    Payload.TEXT: text,
+    Payload.JSON: _json,
+    Payload.HEX: bytes.hex,
+}
+
+
+def control_type(record: Record) -> str:
+    """The name of a control record's type. Raises FormatError."""
+    number = read_control_type(record.key or b"")
+    return ControlType(number).name if number in set(ControlType) else str(number)
 
 
 def _hex(data: bytes | None) -> str | None:

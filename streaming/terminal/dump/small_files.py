@@ -1,5 +1,7 @@
 """The files next to the segments as tables: indexes with what contradicts them, checkpoints, producer snapshots, identities."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 
@@ -34,6 +36,10 @@ from streaming.terminal.dump.row_table import Cell, Numbers, RowTable, cells, pl
 
 _NULLABLE = frozenset({"current_txn_first_offset"})
 
+_EMPTY = read_headers(np.zeros(0, np.uint8), np.zeros(0, np.int64))
+
+SPARSE = (FileType.OFFSET_INDEX, FileType.TIME_INDEX)
+
 
 def small_table(file: KafkaFile) -> RowTable:
     """The table of a file that is read at once.
@@ -43,11 +49,6 @@ def small_table(file: KafkaFile) -> RowTable:
         FormatError: it does not have the format of its name, or is not complete.
     """
     return _TABLES[file.type](str(file.path), read_file(file))
-
-
-def is_small(file: KafkaFile) -> bool:
-    """Whether `small_table` reads files of this type."""
-    return file.type in _TABLES
 
 
 def _snapshot(path: str, data: bytes) -> RowTable:
@@ -128,12 +129,28 @@ _TABLES: dict[FileType, Callable[[str, bytes], RowTable]] = {
 }
 
 
-# --- the indexes of a segment: their valid entries as tables, and the entries that contradict the log. The index of an active segment is
-# preallocated and may have stale entries of a log that was truncated (`AbstractIndex.truncateToEntries` forgets entries without erasing
-# them). They come last, and the log proves none of them. They do not count as entries, and are no error.
+def is_small(file: KafkaFile) -> bool:
+    """Whether `small_table` reads files of this type."""
+    return file.type in _TABLES
 
 
-_EMPTY = read_headers(np.zeros(0, np.uint8), np.zeros(0, np.int64))
+def index_table(file: KafkaFile, skeleton: Skeleton | None) -> RowTable:
+    """The valid entries of an offset or time index; without a log to prove them, all plausible ones.
+
+    Raises OSError.
+    """
+    data = read_file(file)
+    if file.type is FileType.OFFSET_INDEX:
+        entries = read_offset_entries(data)
+        offsets, others, name = entries.offsets, entries.positions, "position"
+    else:
+        times = read_time_entries(data)
+        offsets, others, name = times.offsets, times.timestamps, "timestamp"
+    count = len(offsets)
+    if skeleton is not None and _preallocated(file, data):
+        count = _valid(_proven(file, data, skeleton))
+    columns = (Numbers("offset", offsets[:count] + file.base_offset), Numbers(name, others[:count]))
+    return RowTable("offset_entry" if file.type is FileType.OFFSET_INDEX else "time_entry", str(file.path), count, columns)
 
 
 class Skeleton:
@@ -174,30 +191,30 @@ class Skeleton:
         )
 
 
-SPARSE = (FileType.OFFSET_INDEX, FileType.TIME_INDEX)
+def _preallocated(file: KafkaFile, data: bytes) -> bool:
+    """Whether a broker has not trimmed the index yet: it does so when it rolls the segment, and when it stops."""
+    return file.active and not data[-TIME_ENTRY_BYTES:].strip(b"\0")
 
 
-def index_table(file: KafkaFile, skeleton: Skeleton | None) -> RowTable:
-    """The valid entries of an offset or time index; without a log to prove them, all plausible ones.
+def _valid(proven: NDArray[np.bool_]) -> int:
+    """The number of entries up to the last one that the log proves: the others are stale."""
+    found = np.flatnonzero(proven)
+    return int(found[-1]) + 1 if len(found) else 0
 
-    Raises OSError.
-    """
-    data = read_file(file)
+
+def _proven(file: KafkaFile, data: bytes, skeleton: Skeleton) -> NDArray[np.bool_]:
     if file.type is FileType.OFFSET_INDEX:
-        entries = read_offset_entries(data)
-        offsets, others, name = entries.offsets, entries.positions, "position"
-    else:
-        times = read_time_entries(data)
-        offsets, others, name = times.offsets, times.timestamps, "timestamp"
-    count = len(offsets)
-    if skeleton is not None and _preallocated(file, data):
-        count = _valid(_proven(file, data, skeleton))
-    columns = (Numbers("offset", offsets[:count] + file.base_offset), Numbers(name, others[:count]))
-    return RowTable("offset_entry" if file.type is FileType.OFFSET_INDEX else "time_entry", str(file.path), count, columns)
+        return proven_offset_entries(read_offset_entries(data), file.base_offset, skeleton.batches())
+    return proven_time_entries(read_time_entries(data), file.base_offset, skeleton.batches())
 
 
 def check_index(file: KafkaFile, skeleton: Skeleton, report: Report) -> None:
-    """Report every entry of an index, of any of the three types, that the log does not prove. Raises OSError and FormatError."""
+    """Report every entry of an index, of any of the three types, that the log does not prove. Raises OSError and FormatError.
+
+    The indexes of a segment: their valid entries as tables, and the entries that contradict the log. The index of an active segment
+    is preallocated and may have stale entries of a log that was truncated (`AbstractIndex.truncateToEntries` forgets entries without
+    erasing them). They come last, and the log proves none of them. They do not count as entries, and are no error.
+    """
     data = read_file(file)
     if file.type is FileType.TRANSACTION_INDEX:
         _check_aborted(file, data, skeleton, report)
@@ -217,23 +234,6 @@ def check_index(file: KafkaFile, skeleton: Skeleton, report: Report) -> None:
     beyond = data[len(proven) * size :]
     if beyond.strip(b"\0"):
         report(FormatFlaw(file.path, len(proven) * size, "expected entries that ascend, or the end of the file, found other bytes"))
-
-
-def _proven(file: KafkaFile, data: bytes, skeleton: Skeleton) -> NDArray[np.bool_]:
-    if file.type is FileType.OFFSET_INDEX:
-        return proven_offset_entries(read_offset_entries(data), file.base_offset, skeleton.batches())
-    return proven_time_entries(read_time_entries(data), file.base_offset, skeleton.batches())
-
-
-def _preallocated(file: KafkaFile, data: bytes) -> bool:
-    """Whether a broker has not trimmed the index yet: it does so when it rolls the segment, and when it stops."""
-    return file.active and not data[-TIME_ENTRY_BYTES:].strip(b"\0")
-
-
-def _valid(proven: NDArray[np.bool_]) -> int:
-    """The number of entries up to the last one that the log proves: the others are stale."""
-    found = np.flatnonzero(proven)
-    return int(found[-1]) + 1 if len(found) else 0
 
 
 def _check_aborted(file: KafkaFile, data: bytes, skeleton: Skeleton, report: Report) -> None:

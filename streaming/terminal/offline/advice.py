@@ -1,5 +1,7 @@
 """Which codec, batch size and linger would make a topic smaller: predicted from a sample, with the error of the sample."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections import defaultdict
@@ -33,6 +35,7 @@ from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.record_samples import WINDOWS, Sample, sample
 
 _LINGERS, _SIZES = (5, 20, 100), (16 << 10, 64 << 10, 256 << 10)
+
 _ADVISED_CODECS = ("lz4", "zstd")
 """From the lightest on. Others are advised where the topic has them already."""
 
@@ -41,27 +44,16 @@ _NEAR, _LEAST, _COMPRESSIBLE = 3.0, 5.0, 5.0
 
 _UNTIMELY = 0.01
 _LEAST_BYTES = 32 << 10
+
 _T = (math.nan, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36)
 """Student's t for 95 %, by degrees of freedom."""
 
 _NAMED = 5
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Topic:
-    """A topic of log dirs. ``logs``: the segments of one replica of each partition. ``compression``: as of `Limits`."""
-
-    name: str
-    logs: list[Sequence[Segment]]
-    compacts: bool
-    compression: str
-    replicas: int  # assigned, of all partitions; -1 if not known
-    use: DiskRow | None
-
-    @property
-    def recompressed(self) -> bool:
-        """Whether brokers compress again what they are sent."""
-        return self.compression not in ("", "producer")
+_TOO_LITTLE = "no setting saves more than a few percent"
+_OF_TOPIC = "a producer's codec is not on the disk, set that of the topic; a batch.size holds where its producers have the same codec"
+_NO_LINGER = "what linger.ms does is not known, and batches are filled, however long that takes"
+_INCOMPRESSIBLE = "values do not compress: they are encrypted or compressed already"
 
 
 def advise(
@@ -146,19 +138,75 @@ class Adviser:
         )
 
 
-def _segments(partition: Partition) -> Sequence[Segment]:
-    try:
-        return list_segments(partition.path)
-    except OSError:
-        return ()
+def _advised(topic: _Topic, found: Sample, *, every: bool) -> AdviceRow:
+    sampled = round(sum(found.taken))
+    row = AdviceRow(
+        topic=topic.name,
+        verdict=UNKNOWN,
+        segment_bytes=found.total,
+        sampled_bytes=sampled,
+        compression=topic.compression if topic.recompressed else "",
+        notes=[*_notes(topic, found)],
+    )
+    if not found.records:
+        return replace(row, why=_why_empty(found))
+    timely = not found.append_time and found.back <= _UNTIMELY * found.records
+    codec = CODECS[found.codecs.most_common(1)[0][0]]
+    codecs = CODECS if every else dict.fromkeys(("none", codec, *_ADVISED_CODECS))
+    tried = list(_tried(found, codecs, "" if topic.recompressed else codec, timely=timely))
+    row = replace(
+        row,
+        codec=codec,
+        batch_records=round(found.records / found.batches, 2),
+        batch_bytes=sampled // found.batches,
+        ratio=round(tried[0].ratio * (1 - tried[0].saving_percent / 100), 3),
+        linger_known=timely,
+        settings=tried if every else [],
+    )
+    return _judged(topic, row, tried)
 
 
-def _end(segments: Sequence[Segment]) -> tuple[int, int]:
-    """Up to where a replica reaches, as a key by which the one that reaches further is larger."""
-    return (segments[-1].base_offset, segments[-1].size) if segments else (-1, -1)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Topic:
+    """A topic of log dirs. ``logs``: the segments of one replica of each partition. ``compression``: as of `Limits`."""
+
+    name: str
+    logs: list[Sequence[Segment]]
+    compacts: bool
+    compression: str
+    replicas: int  # assigned, of all partitions; -1 if not known
+    use: DiskRow | None
+
+    @property
+    def recompressed(self) -> bool:
+        """Whether brokers compress again what they are sent."""
+        return self.compression not in ("", "producer")
 
 
-# --- what each setting makes of a sample.
+def _notes(topic: _Topic, found: Sample) -> Iterator[str]:
+    if topic.compacts:
+        yield "it is compacted: of closed segments nobody knows what was produced, so active ones alone were read"
+    if topic.recompressed:
+        yield f"brokers compress anew (compression.type={topic.compression}): {_OF_TOPIC}"
+    elif not topic.compression:
+        yield "whether brokers compress anew is not known (their compression.type): give --server-properties"
+    if found.unnamed:
+        yield "records have no producer id: each partition counts as of one producer; with several, batches are smaller than predicted"
+    if found.append_time:
+        yield f"records have the brokers' times (LogAppendTime): {_NO_LINGER}"
+    elif found.back > _UNTIMELY * found.records:
+        yield f"records do not have the times of sending: {_NO_LINGER}"
+    elif found.doubtful > _UNTIMELY * found.batches:
+        what = "hold records from more than 1 s, or not from when their file was written, as in a copy"
+        yield f"{found.doubtful:,} of {found.batches:,} batches {what}: if times are those of events, linger.ms does something else"
+    for reason, count in found.left_out.items():
+        yield f"left out, {reason}: {count:,}"
+
+
+def _why_empty(found: Sample) -> str:
+    if found.left_out:
+        return f"nothing could be used of what was read: batches are {format_list([*found.left_out], _NAMED)}"
+    return "no records are on the disk: it is empty, or all is in remote storage"
 
 
 def _tried(found: Sample, codecs: Iterable[str], now: str, *, timely: bool) -> Iterator[AdvisedSetting]:
@@ -213,6 +261,8 @@ def _predicted(found: Sample, streams: Sequence[Sent], setting: Setting, *trials
 def saving_of(now: Floats, then: Floats) -> tuple[float, float]:
     """What is saved in percent, and half of its interval of 95 %, -1 for fewer than two windows: the ratio of sums, by its windows.
 
+    What each setting makes of a sample.
+
     Args:
         now: bytes of each window as it is.
         then: as it would be.
@@ -224,37 +274,6 @@ def saving_of(now: Floats, then: Floats) -> tuple[float, float]:
         return 100 * (1 - part), -1.0
     spread = float(((then - part * now) ** 2).sum()) / (count * (count - 1))
     return 100 * (1 - part), 100 * _T[count - 1] * math.sqrt(spread) / float(now.mean())
-
-
-# --- the advice.
-
-
-def _advised(topic: _Topic, found: Sample, *, every: bool) -> AdviceRow:
-    sampled = round(sum(found.taken))
-    row = AdviceRow(
-        topic=topic.name,
-        verdict=UNKNOWN,
-        segment_bytes=found.total,
-        sampled_bytes=sampled,
-        compression=topic.compression if topic.recompressed else "",
-        notes=[*_notes(topic, found)],
-    )
-    if not found.records:
-        return replace(row, why=_why_empty(found))
-    timely = not found.append_time and found.back <= _UNTIMELY * found.records
-    codec = CODECS[found.codecs.most_common(1)[0][0]]
-    codecs = CODECS if every else dict.fromkeys(("none", codec, *_ADVISED_CODECS))
-    tried = list(_tried(found, codecs, "" if topic.recompressed else codec, timely=timely))
-    row = replace(
-        row,
-        codec=codec,
-        batch_records=round(found.records / found.batches, 2),
-        batch_bytes=sampled // found.batches,
-        ratio=round(tried[0].ratio * (1 - tried[0].saving_percent / 100), 3),
-        linger_known=timely,
-        settings=tried if every else [],
-    )
-    return _judged(topic, row, tried)
 
 
 def _judged(topic: _Topic, row: AdviceRow, tried: Sequence[AdvisedSetting]) -> AdviceRow:
@@ -283,14 +302,11 @@ def _judged(topic: _Topic, row: AdviceRow, tried: Sequence[AdvisedSetting]) -> A
     )
 
 
-_TOO_LITTLE = "no setting saves more than a few percent"
-_OF_TOPIC = "a producer's codec is not on the disk, set that of the topic; a batch.size holds where its producers have the same codec"
-_NO_LINGER = "what linger.ms does is not known, and batches are filled, however long that takes"
-_INCOMPRESSIBLE = "values do not compress: they are encrypted or compressed already"
-
-
 def in_words(setting: AdvisedSetting, *, of_topic: bool) -> str:
-    """A setting as a producer gets it, or with ``of_topic`` a topic, and if batches are to be others, its producers, too."""
+    """A setting as a producer gets it, or with ``of_topic`` a topic, and if batches are to be others, its producers, too.
+
+    The advice.
+    """
     depth = f" batch.size={setting.batch_size}" if setting.batch_size > 0 else ""
     linger = f" linger.ms={setting.linger_ms}" if setting.linger_ms >= 0 else ""
     where = " (topic and producers)" if of_topic and depth else " (topic)" if of_topic else ""
@@ -312,27 +328,13 @@ def _saved_day(topic: _Topic, percent: float) -> int:
     return round(use.growth_day / known * topic.replicas * percent / 100)
 
 
-def _why_empty(found: Sample) -> str:
-    if found.left_out:
-        return f"nothing could be used of what was read: batches are {format_list([*found.left_out], _NAMED)}"
-    return "no records are on the disk: it is empty, or all is in remote storage"
+def _segments(partition: Partition) -> Sequence[Segment]:
+    try:
+        return list_segments(partition.path)
+    except OSError:
+        return ()
 
 
-def _notes(topic: _Topic, found: Sample) -> Iterator[str]:
-    if topic.compacts:
-        yield "it is compacted: of closed segments nobody knows what was produced, so active ones alone were read"
-    if topic.recompressed:
-        yield f"brokers compress anew (compression.type={topic.compression}): {_OF_TOPIC}"
-    elif not topic.compression:
-        yield "whether brokers compress anew is not known (their compression.type): give --server-properties"
-    if found.unnamed:
-        yield "records have no producer id: each partition counts as of one producer; with several, batches are smaller than predicted"
-    if found.append_time:
-        yield f"records have the brokers' times (LogAppendTime): {_NO_LINGER}"
-    elif found.back > _UNTIMELY * found.records:
-        yield f"records do not have the times of sending: {_NO_LINGER}"
-    elif found.doubtful > _UNTIMELY * found.batches:
-        what = "hold records from more than 1 s, or not from when their file was written, as in a copy"
-        yield f"{found.doubtful:,} of {found.batches:,} batches {what}: if times are those of events, linger.ms does something else"
-    for reason, count in found.left_out.items():
-        yield f"left out, {reason}: {count:,}"
+def _end(segments: Sequence[Segment]) -> tuple[int, int]:
+    """Up to where a replica reaches, as a key by which the one that reaches further is larger."""
+    return (segments[-1].base_offset, segments[-1].size) if segments else (-1, -1)

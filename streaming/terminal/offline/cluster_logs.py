@@ -14,22 +14,8 @@ from streaming.kafka.formats.names import METADATA_TOPIC
 
 _NAMED = 3
 
-
-def is_of_cluster(cluster: ClusterView, partition: Partition) -> bool:
-    """Whether a log is one of the cluster's, as far as its metadata is known.
-
-    A log is left out if its topic is not in the metadata, or if it has moved to another broker: its broker makes it a stray, or deletes it,
-    at the next start. The metadata log is one like every other, although the metadata does not contain it.
-    """
-    if partition.topic == METADATA_TOPIC:
-        return True
-    state = cluster.partition(log_id(partition))
-    return not cluster.known or (state is not None and partition.log_dir.broker in state.replicas)
-
-
-def is_foreign(cluster: ClusterView, log: LogKey) -> bool:
-    """Whether the metadata is known and has no such partition."""
-    return cluster.known and log.topic != METADATA_TOPIC and cluster.partition(log) is None
+ASSUMED_LIMITS = "the limits of topics are assumed where topic_config does not give them"
+"""What is not known of retention without metadata."""
 
 
 class ClusterLogs:
@@ -68,6 +54,23 @@ class ClusterLogs:
             yield f"{format_count(len(self._foreign), 'log')} left out, because the topic is not in the metadata: {some}"
 
 
+def is_of_cluster(cluster: ClusterView, partition: Partition) -> bool:
+    """Whether a log is one of the cluster's, as far as its metadata is known.
+
+    A log is left out if its topic is not in the metadata, or if it has moved to another broker: its broker makes it a stray, or deletes it,
+    at the next start. The metadata log is one like every other, although the metadata does not contain it.
+    """
+    if partition.topic == METADATA_TOPIC:
+        return True
+    state = cluster.partition(log_id(partition))
+    return not cluster.known or (state is not None and partition.log_dir.broker in state.replicas)
+
+
+def is_foreign(cluster: ClusterView, log: LogKey) -> bool:
+    """Whether the metadata is known and has no such partition."""
+    return cluster.known and log.topic != METADATA_TOPIC and cluster.partition(log) is None
+
+
 def unseen_dirs(log_dirs: LogDirs, cluster: ClusterView) -> Iterator[str]:
     """Sentences about log dirs that were not seen. Those that were named are as the user asked: only a search can miss some."""
     if log_dirs.unsearched:
@@ -100,7 +103,3 @@ def no_metadata(cluster: ClusterView, lacks: str) -> str:
     if cluster.of_zookeeper:
         return f"the metadata of a cluster with ZooKeeper is in no log dir, so {lacks}"
     return f"no metadata log can be read here, so {lacks}; run as the broker's user, or name the log dir that has {METADATA_TOPIC}-0 too"
-
-
-ASSUMED_LIMITS = "the limits of topics are assumed where topic_config does not give them"
-"""What is not known of retention without metadata."""

@@ -38,13 +38,21 @@ from streaming.kafka.scan.group_records import (
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
 
-# --- one replica of a group coordinator's log, replayed once: commits, groups, and since when commits do not move. Only what is below the
-# high watermark counts. What is known of that first is a checkpoint, so what comes after it is kept apart until the logs themselves are
-# read.
-
+log = logging.getLogger(__name__)
 
 CommitKey = tuple[str, str, int]
 """Group, topic, partition."""
+
+MOST_KEPT = 100_000
+"""So many records that may be above the high watermark are kept apart; of more, the first count as if they were below it."""
+
+Record = Commit | GroupRecord | EndMarker | ShareRecord
+
+CommitPlace = tuple[str, str, int]
+"""The topic or "", its id or "", and the partition."""
+
+_END = 2**63 - 1
+_TRIES = 3
 
 
 class _Held(NamedTuple):
@@ -118,15 +126,6 @@ class NotedCommits:
                 self.last_ms[each.topic] = max(self.last_ms.get(each.topic, -1), each.value.commit_timestamp)
 
 
-MOST_KEPT = 100_000
-"""So many records that may be above the high watermark are kept apart; of more, the first count as if they were below it."""
-
-Record = Commit | GroupRecord | EndMarker | ShareRecord
-
-CommitPlace = tuple[str, str, int]
-"""The topic or "", its id or "", and the partition."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsOf:
     """A coordinators' log as of a high watermark.
@@ -141,6 +140,10 @@ class AsOf:
 @dataclass(slots=True, kw_only=True, eq=False)
 class Replayed:
     """One replica of a coordinators' log, replayed up to ``replicated``, which is the high watermark by the checkpoint.
+
+    One replica of a group coordinator's log, replayed once: commits, groups, and since when commits do not move. Only what is below
+    the high watermark counts. What is known of that first is a checkpoint, so what comes after it is kept apart until the logs
+    themselves are read.
 
     That is the one from before anything was read, also when the log is read on: the high watermark that counts in the end is never lower.
 
@@ -225,12 +228,6 @@ def _is_dated(record: Record) -> bool:
     return isinstance(record, ShareRecord) or (isinstance(record, Commit) and record.producer_id < 0 and record.value is not None)
 
 
-log = logging.getLogger(__name__)
-
-_END = 2**63 - 1
-_TRIES = 3
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorReading:
     """How the logs are read."""
@@ -306,16 +303,14 @@ def _replay(partition: Partition, reading: CoordinatorReading, checkpoint: tuple
     return replayed
 
 
-def _read_on(replayed: Replayed, reading: CoordinatorReading) -> int | None:
-    """Read on where a replay has ended; None if what was read is not there any more, as after a truncation, so that nothing was taken."""
-    begun_ms = reading.clock_ms()
-    segments = list_segments(replayed.partition.path)
-    boundary = find_offset(segments, replayed.upto, window())
-    if replayed.upto and (boundary.next_offset != replayed.upto or boundary.anchor not in (replayed.anchor, b"")):
-        return None
-    read = _take(replayed, segments, replayed.upto, reading)
-    replayed.begun_ms = begun_ms
-    return read
+def _checkpoint(partition: Partition) -> tuple[int, int]:
+    """The high watermark of a log by the checkpoint, and when that was written: its time first, as it may be replaced at any time."""
+    path = partition.log_dir.path / HIGH_WATERMARK_CHECKPOINT
+    try:
+        written_ms = path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        written_ms = -1
+    return load_offset_checkpoint(partition.log_dir, HIGH_WATERMARK_CHECKPOINT).of(partition), written_ms
 
 
 def _take(replayed: Replayed, segments: Sequence[Segment], begin: int, reading: CoordinatorReading) -> int:
@@ -338,20 +333,6 @@ def _take(replayed: Replayed, segments: Sequence[Segment], begin: int, reading: 
     return read
 
 
-def _checkpoint(partition: Partition) -> tuple[int, int]:
-    """The high watermark of a log by the checkpoint, and when that was written: its time first, as it may be replaced at any time."""
-    path = partition.log_dir.path / HIGH_WATERMARK_CHECKPOINT
-    try:
-        written_ms = path.stat().st_mtime_ns // 1_000_000
-    except OSError:
-        written_ms = -1
-    return load_offset_checkpoint(partition.log_dir, HIGH_WATERMARK_CHECKPOINT).of(partition), written_ms
-
-
-def _group_of(record: Commit | GroupRecord) -> str:
-    return record.group if isinstance(record, Commit) else getattr(record.key, "group", "")
-
-
 def whole_batches(segments: Sequence[Segment], begin: int) -> Iterator[tuple[Batches, Bytes]]:
     """The batches of a log from an offset on, some at a time, with the buffer that they are in."""
     buffer = window()
@@ -367,3 +348,19 @@ def whole_batches(segments: Sequence[Segment], begin: int) -> Iterator[tuple[Bat
         if needed > LARGEST_BATCH_BYTES:
             raise FormatError(f"a batch of {needed} bytes at offset {begin}")
         buffer = np.empty(needed, np.uint8)
+
+
+def _group_of(record: Commit | GroupRecord) -> str:
+    return record.group if isinstance(record, Commit) else getattr(record.key, "group", "")
+
+
+def _read_on(replayed: Replayed, reading: CoordinatorReading) -> int | None:
+    """Read on where a replay has ended; None if what was read is not there any more, as after a truncation, so that nothing was taken."""
+    begun_ms = reading.clock_ms()
+    segments = list_segments(replayed.partition.path)
+    boundary = find_offset(segments, replayed.upto, window())
+    if replayed.upto and (boundary.next_offset != replayed.upto or boundary.anchor not in (replayed.anchor, b"")):
+        return None
+    read = _take(replayed, segments, replayed.upto, reading)
+    replayed.begun_ms = begun_ms
+    return read

@@ -1,5 +1,7 @@
 """Log dirs read once for `segtail disk`: sizes of everything, and of live logs the times, the limits and the high watermark."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,29 +45,6 @@ STUCK_MS = 3_600_000
 _NOT_LIVE = [DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiskQuestion:
-    """What is asked of log dirs: as of ``now_ms``, with ``free`` bytes (None: what is free now), with settings that are tried."""
-
-    now_ms: int
-    free: int | None = None
-    trials: Sequence[Trial] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Log:
-    """A live log as it was read; ``checkpoint``: its high watermark by the checkpoint, -1 none, `UNREADABLE` for a file without a use."""
-
-    key: LogKey
-    segments: NDArray[np.void]
-    log_start: int
-    log_end: int
-    checkpoint: int
-    recovery_point: int
-    first_ms: int
-    active_first_ms: int
-
-
 def read_disk(log_dirs: LogDirs, settings: Settings, question: DiskQuestion) -> DiskContents:
     """Read log dirs.
 
@@ -75,6 +54,15 @@ def read_disk(log_dirs: LogDirs, settings: Settings, question: DiskQuestion) -> 
     limiter = context_of(settings, once=True).limiter
     with uncollected():
         return _Reading(log_dirs, limiter, question).found()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskQuestion:
+    """What is asked of log dirs: as of ``now_ms``, with ``free`` bytes (None: what is free now), with settings that are tried."""
+
+    now_ms: int
+    free: int | None = None
+    trials: Sequence[Trial] = ()
 
 
 class _Reading:
@@ -339,16 +327,30 @@ class _Reading:
             yield f"{format_count(len(self._links), 'symbolic link')} {'is' if len(self._links) == 1 else 'are'} not followed: {some}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Log:
+    """A live log as it was read; ``checkpoint``: its high watermark by the checkpoint, -1 none, `UNREADABLE` for a file without a use."""
+
+    key: LogKey
+    segments: NDArray[np.void]
+    log_start: int
+    log_end: int
+    checkpoint: int
+    recovery_point: int
+    first_ms: int
+    active_first_ms: int
+
+
 def _directory(log_dir: LogDir, name: PartitionDir) -> str:
     """That of a live log."""
     return f"{log_dir.path}/{name.topic}-{name.partition}"
+
+
+def _entry(checkpoint: Mapping[tuple[str, int], int] | None, place: tuple[str, int]) -> int:
+    return UNREADABLE if checkpoint is None else checkpoint.get(place, NO_ENTRY)
 
 
 def _points(logs: Sequence[_Log]) -> RecoveryPoints:
     """What lies below a recovery point in its segment counts as above it: the index was not read."""
     offset = np.array([log.recovery_point for log in logs], np.int64)
     return RecoveryPoints(offset=offset, position=np.zeros_like(offset))
-
-
-def _entry(checkpoint: Mapping[tuple[str, int], int] | None, place: tuple[str, int]) -> int:
-    return UNREADABLE if checkpoint is None else checkpoint.get(place, NO_ENTRY)

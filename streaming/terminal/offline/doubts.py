@@ -24,30 +24,11 @@ from streaming.terminal.offline.offline_agent import OfflineAgent
 
 log = logging.getLogger(__name__)
 
-
 _QUIET_MS = 60_000
 """A broker completes a batch that it has begun to write much sooner."""
 
-
 _SILENT_MS = 12_000
 """A broker that runs writes its high watermarks every five seconds, and its metadata log twice a second."""
-
-
-def ragged_bytes(tail: Tail, now_ms: int) -> int:
-    """The bytes at the end of a log that are no whole batch, although nothing has been written there for a minute; 0 if there are none.
-
-    A broker that starts cuts them off. Until then it is not known what they were.
-    """
-    at = tail.cursor.position
-    last = tail.segments[-1] if tail.segments else None
-    if last is None or last.base_offset != tail.cursor.segment or last.size <= at or now_ms - last.modified_ms < _QUIET_MS:
-        return 0
-    try:
-        file = last.open()
-    except OSError:  # it has just been deleted or compacted
-        return 0
-    with file:
-        return file.size() - at if any(file.read(at, PREFIX_BYTES)) else 0  # a preallocated file ends with zeros
 
 
 def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Sequence[Tail], listed: Iterable[Path]) -> Iterator[str]:
@@ -88,6 +69,23 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
             )
         elif not tail.replayed_whole:
             yield f"{where}: some of what is needed to know what is open there is gone, damaged or not readable"
+
+
+def ragged_bytes(tail: Tail, now_ms: int) -> int:
+    """The bytes at the end of a log that are no whole batch, although nothing has been written there for a minute; 0 if there are none.
+
+    A broker that starts cuts them off. Until then it is not known what they were.
+    """
+    at = tail.cursor.position
+    last = tail.segments[-1] if tail.segments else None
+    if last is None or last.base_offset != tail.cursor.segment or last.size <= at or now_ms - last.modified_ms < _QUIET_MS:
+        return 0
+    try:
+        file = last.open()
+    except OSError:  # it has just been deleted or compacted
+        return 0
+    with file:
+        return file.size() - at if any(file.read(at, PREFIX_BYTES)) else 0  # a preallocated file ends with zeros
 
 
 def damage_advice(directory: Path | None, error: str) -> str:

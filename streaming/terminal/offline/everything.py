@@ -65,6 +65,17 @@ def read_everything(log_dirs: LogDirs, settings: Settings, now_ms: int | None, p
         return State.of_log_dirs(judged(reading, shown, snapshot, settings, groups=groups.answers, unknown=doubts, whole=True))
 
 
+def _any(_topic: str, _partition: int) -> bool:
+    return True
+
+
+def _elsewhere(agent: AgentStatus) -> Iterator[str]:
+    """Brokers of which no log dir is read: nothing is known of what they lead."""
+    for broker, count in sorted(unobserved(agent.broker_statuses, frozenset(agent.brokers)).items()):
+        if count:
+            yield f"{format_count(count, 'partition')} {format_be(count)} led by broker {broker}, of which no log dir is read here"
+
+
 def read_topics(
     log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int | None, progress: Progress = lambda _: None
 ) -> State:
@@ -136,15 +147,11 @@ def read_list(
         return State.of_log_dirs(judged(reading, view, snapshot, settings, unknown=doubts))
 
 
-def _any(_topic: str, _partition: int) -> bool:
-    return True
-
-
-def _elsewhere(agent: AgentStatus) -> Iterator[str]:
-    """Brokers of which no log dir is read: nothing is known of what they lead."""
-    for broker, count in sorted(unobserved(agent.broker_statuses, frozenset(agent.brokers)).items()):
-        if count:
-            yield f"{format_count(count, 'partition')} {format_be(count)} led by broker {broker}, of which no log dir is read here"
+def _without_unsought(view: View) -> View:
+    """The view without the last stable offsets of logs that are not compacted: their open transactions were not looked for."""
+    sought = np.array([limits is not None and limits.compacts for limits in view.logs.limits], np.bool_)
+    known = np.where(sought, view.logs["last_stable_offset"], ABSENT)
+    return replace(view, logs=replace(view.logs, derived={**view.logs.derived, "last_stable_offset": known}))
 
 
 def _unclaimed(topics: Collection[str], settings: Settings, view: View, snapshot: Snapshot) -> Iterator[str]:
@@ -160,13 +167,6 @@ def _unclaimed(topics: Collection[str], settings: Settings, view: View, snapshot
         if not topics or names[each.log] in topics
     ):
         yield missing_coordinators(view.observed.coordinators)
-
-
-def _without_unsought(view: View) -> View:
-    """The view without the last stable offsets of logs that are not compacted: their open transactions were not looked for."""
-    sought = np.array([limits is not None and limits.compacts for limits in view.logs.limits], np.bool_)
-    known = np.where(sought, view.logs["last_stable_offset"], ABSENT)
-    return replace(view, logs=replace(view.logs, derived={**view.logs.derived, "last_stable_offset": known}))
 
 
 def _without_metadata(agent: OfflineAgent, view: View, snapshot: Snapshot, *, admins: bool) -> Iterator[str]:

@@ -31,13 +31,34 @@ from streaming.terminal.offline.cluster_logs import unseen_dirs
 from streaming.terminal.offline.coordinator_logs import coordinators_logs, whole_batches
 from streaming.terminal.offline.group_reading import replay_groups
 
-# --- what a coordinator's log has of one group, record by record: commits, generations and what moved its offsets, the newest of them.
-
-
 MOST_EVENTS = 1_000
 """So many are kept."""
 
 COMMITTED, PENDING, ABORTED, DELETED, GENERATION, GONE = "commit", "pending", "aborted", "deleted", "generation", "gone"
+
+
+def read_histories(log_dirs: LogDirs, names: Collection[str], now_ms: int | None) -> GroupHistoryPage:
+    """The histories of these groups; of each from the replica that goes furthest, if several are here."""
+    cluster = ClusterView(log_dirs)
+    cluster.refresh()
+    count = cluster.partition_count(OFFSETS_TOPIC)
+    wanted = frozenset(possible for name in names for possible in possible_names(name))
+    known = count and not any(map(is_short_form, names))  # else nothing shows to which coordinator the group belongs
+    coordinators = frozenset(coordinator_partition(name, count) for name in names) if known and count else None
+    doubts, best = [*unseen_dirs(log_dirs, cluster)], dict[str, tuple[int, _Read]]()
+    for partition in coordinators_logs(log_dirs, coordinators):
+        if partition.topic != OFFSETS_TOPIC:
+            continue
+        try:
+            read = _read(partition, wanted)
+        except (FormatError, OSError) as error:
+            doubts.append(f"{format_word(str(partition.path))} cannot be read: {error}")
+            continue
+        for name, events in read.events.items():
+            if events.events and read.upto > best.get(name, (-1, read))[0]:
+                best[name] = read.upto, read
+    rows = [_history(name, read) for name, (_, read) in sorted(best.items())]
+    return GroupHistoryPage(at_ms=now_ms or time.time_ns() // 1_000_000, version=__version__, doubts=doubts, rows=rows)
 
 
 def _moved(noted: NotedMove | None) -> str:
@@ -49,7 +70,10 @@ def _moved(noted: NotedMove | None) -> str:
 
 
 class GroupEvents:
-    """The events of one group, from the records of its coordinator's log in their order. ``omitted``: those before the newest ones."""
+    """The events of one group, from the records of its coordinator's log in their order. ``omitted``: those before the newest ones.
+
+    What a coordinator's log has of one group, record by record: commits, generations and what moved its offsets, the newest of them.
+    """
 
     def __init__(self, group: str, log: LogKey) -> None:
         self.omitted = 0
@@ -141,30 +165,6 @@ class _Read:
     upto: int
     whole_from: int
     whole_from_ms: int
-
-
-def read_histories(log_dirs: LogDirs, names: Collection[str], now_ms: int | None) -> GroupHistoryPage:
-    """The histories of these groups; of each from the replica that goes furthest, if several are here."""
-    cluster = ClusterView(log_dirs)
-    cluster.refresh()
-    count = cluster.partition_count(OFFSETS_TOPIC)
-    wanted = frozenset(possible for name in names for possible in possible_names(name))
-    known = count and not any(map(is_short_form, names))  # else nothing shows to which coordinator the group belongs
-    coordinators = frozenset(coordinator_partition(name, count) for name in names) if known and count else None
-    doubts, best = [*unseen_dirs(log_dirs, cluster)], dict[str, tuple[int, _Read]]()
-    for partition in coordinators_logs(log_dirs, coordinators):
-        if partition.topic != OFFSETS_TOPIC:
-            continue
-        try:
-            read = _read(partition, wanted)
-        except (FormatError, OSError) as error:
-            doubts.append(f"{format_word(str(partition.path))} cannot be read: {error}")
-            continue
-        for name, events in read.events.items():
-            if events.events and read.upto > best.get(name, (-1, read))[0]:
-                best[name] = read.upto, read
-    rows = [_history(name, read) for name, (_, read) in sorted(best.items())]
-    return GroupHistoryPage(at_ms=now_ms or time.time_ns() // 1_000_000, version=__version__, doubts=doubts, rows=rows)
 
 
 def _read(partition: Partition, wanted: Collection[str]) -> _Read:

@@ -5,6 +5,8 @@ meanwhile takes milliseconds. So no commit is newer than the data that it is hel
 from the smallest committed offset on.
 """
 
+from __future__ import annotations
+
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -60,94 +62,8 @@ from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, agent_of, see_twice
 
-# --- checkpoints of streaming queries, read by a command: those in directories of this machine, for no command starts a JVM.
-
-
 LOOK_SECONDS = 10.0
 """How long a command waits for a file system. A checkpoint on one that does not answer is not known."""
-
-
-class OfflineQueries:
-    """Looks at the checkpoints as often as logs are read on; the last look counts.
-
-    Args:
-        names: only the queries of groups with these names; none for all.
-    """
-
-    def __init__(self, checkpoints: Collection[QueryCheckpoint], names: Collection[str] = ()) -> None:
-        self.checkpoints = [each for each in checkpoints if not names or f"{PREFIX}{each.name}" in {*map(plain_name, names)}]
-        self._looks = QueryLooks({each.name: _look(each) for each in self.checkpoints})
-        self._found: dict[str, Found] = {}
-
-    def look(self) -> None:
-        """Look at them now."""
-        if self.checkpoints:
-            silent = (QueryCheckpointError(f"{each.shown} does not answer") for each in self.checkpoints)
-            self._found = {**dict(zip((each.name for each in self.checkpoints), silent, strict=True)), **self._looks.look(LOOK_SECONDS)}
-
-    @property
-    def places(self) -> Iterator[TopicPartition]:
-        """The partitions that they read."""
-        return (
-            (position.topic, position.partition)
-            for found in self._found.values()
-            if isinstance(found, QueryLook)
-            for position in found.positions
-        )
-
-    def put_into(self, queries: QueryGroups) -> None:
-        """Pass on what was found last. No look follows it."""
-        queries.take(self._found, 0)
-        self._looks.close()
-
-
-def refuse_remote(checkpoints: Collection[QueryCheckpoint]) -> None:
-    """Check that no JVM is needed.
-
-    Raises:
-        UsageError: one of them is on a file system that only Spark's JVM reads.
-    """
-    for each in checkpoints:
-        if each.local is None:
-            raise UsageError(_needs_job(each))
-
-
-def _look(checkpoint: QueryCheckpoint) -> Callable[[], QueryLook]:
-    if checkpoint.local is None:
-        return partial(_refuse, checkpoint)
-    return CheckpointReader(checkpoint.shown, LocalCheckpoint(checkpoint.local)).look
-
-
-def _refuse(checkpoint: QueryCheckpoint) -> QueryLook:
-    raise QueryCheckpointError(_needs_job(checkpoint))
-
-
-def _needs_job(checkpoint: QueryCheckpoint) -> str:
-    return (
-        f"the checkpoint {checkpoint.shown} is on a file system that only Spark's JVM reads, which no command starts: "
-        "give it to a job (spark_checkpoints) and ask that with --job, or name a copy in a directory"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndMoments:
-    """Between which moments the ends of logs were read, Unix milliseconds."""
-
-    from_ms: int
-    until_ms: int
-
-
-def moments(replayed: Sequence[Replayed], high_watermarks: Sequence[int], ends: EndMoments) -> ReadMoments | None:
-    """Those of coordinators' logs, of which what is below high watermarks counts; None if there are none."""
-    if not replayed:
-        return None
-    return ReadMoments(
-        commits_from_ms=min(each.as_of_ms(upto) for each, upto in zip(replayed, high_watermarks, strict=True)),
-        commits_until_ms=max(each.read_ms for each in replayed),
-        ends_from_ms=ends.from_ms,
-        ends_until_ms=ends.until_ms,
-    )
-
 
 _PARTS_OF_SECOND = 10
 """Few bytes are as many as `read_rate` allows in this part of a second."""
@@ -160,27 +76,6 @@ _MORE_LOOKS = 2
 
 _MOST_READINGS = 5
 """So often coordinators' logs are read on that grow as fast as they are read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupReading:
-    """The answers; the names that were given and are not there; and what is not known, in sentences."""
-
-    answers: ListedGroups
-    missing: tuple[str, ...]
-    doubts: tuple[str, ...]
-    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs no process holds
-
-    def judged_by(self, query: str) -> "GroupReading":
-        """The same, judged by the parameters `JUDGED_BY` of a query."""
-        return replace(self, answers=self.answers.rejudged(query))
-
-    def answer(self, path: str, query: str = "") -> GroupPage | GroupDetail | None:
-        """What a job answers: the page at `GROUPS_PATH`, or the group at a path below it, None if it is not there."""
-        if path != GROUPS_PATH:
-            return self.answers.named(unquote(path.removeprefix(f"{GROUPS_PATH}/")))
-        page = self.answers.page(page_request(query, GROUPS, ALL_ROWS, JUDGED_BY))
-        return replace(page, version=streaming.__version__, doubts=[*self.doubts], away=[*self.away])
 
 
 def read_groups(
@@ -217,30 +112,24 @@ def read_groups(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayedGroups:
-    """What coordinators' logs hold, read before the logs that groups read: those that are ``needed``, and those of ``topics``, of which the
-    partitions without a commit are on no list. ``coordinators``: None for all of them.
-    """
+class GroupReading:
+    """The answers; the names that were given and are not there; and what is not known, in sentences."""
 
-    cluster: ClusterView
-    coordinators: frozenset[int] | None
-    logs: CoordinatorLogs
-    needed: frozenset[TopicPartition]
-    topics: frozenset[str]
-    paced: ReadPace
-    few_bytes: int
-    queries: OfflineQueries
+    answers: ListedGroups
+    missing: tuple[str, ...]
+    doubts: tuple[str, ...]
+    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs no process holds
 
-    def read_on(self) -> None:
-        """Read what has come since, until that is little; the last time it takes milliseconds."""
-        _read_on(self.logs, self.few_bytes)
-        self.queries.look()
+    def judged_by(self, query: str) -> GroupReading:
+        """The same, judged by the parameters `JUDGED_BY` of a query."""
+        return replace(self, answers=self.answers.rejudged(query))
 
-    def reads(self, topic: str, partition: int) -> bool:
-        """Whether the answers need a log."""
-        own = topic in COORDINATED_TOPICS and (topic != OFFSETS_TOPIC or self.coordinators is None or partition in self.coordinators)
-        needed = topic in self.topics or (topic, partition) in self.needed
-        return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or needed)
+    def answer(self, path: str, query: str = "") -> GroupPage | GroupDetail | None:
+        """What a job answers: the page at `GROUPS_PATH`, or the group at a path below it, None if it is not there."""
+        if path != GROUPS_PATH:
+            return self.answers.named(unquote(path.removeprefix(f"{GROUPS_PATH}/")))
+        page = self.answers.page(page_request(query, GROUPS, ALL_ROWS, JUDGED_BY))
+        return replace(page, version=streaming.__version__, doubts=[*self.doubts], away=[*self.away])
 
 
 def replay_groups(
@@ -280,6 +169,103 @@ def replay_groups(
     )
 
 
+class OfflineQueries:
+    """Looks at the checkpoints as often as logs are read on; the last look counts.
+
+    Args:
+        names: only the queries of groups with these names; none for all.
+    """
+
+    def __init__(self, checkpoints: Collection[QueryCheckpoint], names: Collection[str] = ()) -> None:
+        self.checkpoints = [each for each in checkpoints if not names or f"{PREFIX}{each.name}" in {*map(plain_name, names)}]
+        self._looks = QueryLooks({each.name: _look(each) for each in self.checkpoints})
+        self._found: dict[str, Found] = {}
+
+    def look(self) -> None:
+        """Look at them now."""
+        if self.checkpoints:
+            silent = (QueryCheckpointError(f"{each.shown} does not answer") for each in self.checkpoints)
+            self._found = {**dict(zip((each.name for each in self.checkpoints), silent, strict=True)), **self._looks.look(LOOK_SECONDS)}
+
+    @property
+    def places(self) -> Iterator[TopicPartition]:
+        """The partitions that they read."""
+        return (
+            (position.topic, position.partition)
+            for found in self._found.values()
+            if isinstance(found, QueryLook)
+            for position in found.positions
+        )
+
+    def put_into(self, queries: QueryGroups) -> None:
+        """Pass on what was found last. No look follows it."""
+        queries.take(self._found, 0)
+        self._looks.close()
+
+
+def _look(checkpoint: QueryCheckpoint) -> Callable[[], QueryLook]:
+    if checkpoint.local is None:
+        return partial(_refuse, checkpoint)
+    return CheckpointReader(checkpoint.shown, LocalCheckpoint(checkpoint.local)).look
+
+
+def _refuse(checkpoint: QueryCheckpoint) -> QueryLook:
+    raise QueryCheckpointError(_needs_job(checkpoint))
+
+
+def _needs_job(checkpoint: QueryCheckpoint) -> str:
+    return (
+        f"the checkpoint {checkpoint.shown} is on a file system that only Spark's JVM reads, which no command starts: "
+        "give it to a job (spark_checkpoints) and ask that with --job, or name a copy in a directory"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedGroups:
+    """What coordinators' logs hold, read before the logs that groups read: those that are ``needed``, and those of ``topics``, of which the
+    partitions without a commit are on no list. ``coordinators``: None for all of them.
+    """
+
+    cluster: ClusterView
+    coordinators: frozenset[int] | None
+    logs: CoordinatorLogs
+    needed: frozenset[TopicPartition]
+    topics: frozenset[str]
+    paced: ReadPace
+    few_bytes: int
+    queries: OfflineQueries
+
+    def read_on(self) -> None:
+        """Read what has come since, until that is little; the last time it takes milliseconds."""
+        _read_on(self.logs, self.few_bytes)
+        self.queries.look()
+
+    def reads(self, topic: str, partition: int) -> bool:
+        """Whether the answers need a log."""
+        own = topic in COORDINATED_TOPICS and (topic != OFFSETS_TOPIC or self.coordinators is None or partition in self.coordinators)
+        needed = topic in self.topics or (topic, partition) in self.needed
+        return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or needed)
+
+
+def _read_on(logs: CoordinatorLogs, few_bytes: int) -> None:
+    for _ in range(_MOST_READINGS):
+        if logs.read_on() <= few_bytes:
+            break
+
+
+def _any(_: str) -> bool:
+    return True
+
+
+def _partitions_of(replayed: Replayed, changes: GroupChanges, cluster: ClusterView) -> Iterator[TopicPartition]:
+    """What a log's groups have committed, and what their members are assigned."""
+    for topic, topic_id, number in replayed.places(changes):
+        yield topic or cluster.topic_name(topic_id) or "", number
+    for entry in replayed.assigned(changes):
+        topic, ranges = existing(entry, lambda each: cluster.topic_name(each) or "", lambda name: cluster.partition_count(name) or 0)
+        yield from ((topic, number) for first, last in pairs(ranges) for number in range(first, last + 1))
+
+
 def see_with_commits(reading: SingleReading, before: ReplayedGroups) -> tuple[View, Snapshot, EndMoments]:
     """Read on in the coordinators' logs, right then in all others, and see; also when the others were read on."""
     before.read_on()
@@ -287,6 +273,26 @@ def see_with_commits(reading: SingleReading, before: ReplayedGroups) -> tuple[Vi
     reading.again()
     seen, snapshot = see_twice(reading)
     return seen, snapshot, EndMoments(from_ms=from_ms, until_ms=reading.read_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndMoments:
+    """Between which moments the ends of logs were read, Unix milliseconds."""
+
+    from_ms: int
+    until_ms: int
+
+
+def moments(replayed: Sequence[Replayed], high_watermarks: Sequence[int], ends: EndMoments) -> ReadMoments | None:
+    """Those of coordinators' logs, of which what is below high watermarks counts; None if there are none."""
+    if not replayed:
+        return None
+    return ReadMoments(
+        commits_from_ms=min(each.as_of_ms(upto) for each, upto in zip(replayed, high_watermarks, strict=True)),
+        commits_until_ms=max(each.read_ms for each in replayed),
+        ends_from_ms=ends.from_ms,
+        ends_until_ms=ends.until_ms,
+    )
 
 
 def groups_in(
@@ -301,6 +307,8 @@ def groups_in(
     counted: bool = True,
 ) -> GroupReading:
     """The groups, held against logs that were read after the coordinators' logs had been replayed.
+
+    Checkpoints of streaming queries, read by a command: those in directories of this machine, for no command starts a JVM.
 
     Args:
         counted: what is left to read is counted, for which the logs of data have to be scanned.
@@ -358,21 +366,6 @@ def groups_in(
     )
 
 
-def _commits_seen(replayed: Sequence[Replayed]) -> CommitsSeen:
-    """What all coordinators' logs have of commits, each by the replica that goes furthest; of some of these by the one with most."""
-    best: dict[int, Replayed] = {}
-    for each in (each for each in replayed if each.partition.topic == OFFSETS_TOPIC):
-        other = best.get(each.partition.partition)
-        if other is None or (each.upto, -each.noted.since_ms) > (other.upto, -other.noted.since_ms):
-            best[each.partition.partition] = each
-    last_ms: dict[str, int] = {}
-    for each in replayed:
-        for topic, at_ms in each.noted.last_ms.items():
-            last_ms[topic] = max(last_ms.get(topic, at_ms), at_ms)
-    since = [-1 if each.end > each.upto else each.noted.since_ms for each in best.values()]  # what came before its last segment is gone
-    return CommitsSeen(last_ms=last_ms, since_ms=-1 if min(since, default=0) < 0 else max(since, default=0))
-
-
 def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping[LogKey, Tail], now_ms: int) -> RoundView:
     """What the only round knows of the logs."""
     observed, cluster = logs.observed, reading.agent.cluster
@@ -398,6 +391,17 @@ def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping
         once=True,
         holding=open_since(logs, snapshot.topic_names),
     )
+
+
+def _named(replayed: Iterable[Replayed]) -> Iterator[tuple[LogName, Replayed]]:
+    return (((each.partition.topic, each.partition.partition), each) for each in replayed)
+
+
+def _high_watermark(replayed: Replayed, current: Mapping[LogName, Current]) -> int:
+    """That of a coordinator's log, by the current replica, else by its own checkpoint."""
+    log = replayed.partition
+    found = current.get((log.topic, log.partition))
+    return replayed.replicated if found is None else found.high_watermark
 
 
 def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent, *, counted: bool) -> GroupSnapshot:
@@ -428,6 +432,10 @@ def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent, *, count
     return tracker.finish()
 
 
+def _without_limit(_: str) -> int:
+    return sys.maxsize
+
+
 def _begins(about_commits: Iterable[Question]) -> dict[LogKey, int]:
     """From which offset on each log has to be counted."""
     begins: dict[LogKey, int] = {}
@@ -442,50 +450,6 @@ def _begins(about_commits: Iterable[Question]) -> dict[LogKey, int]:
 def _answer(tracker: GroupTracker, agent: LocalAgent, questions: Iterable[Question]) -> None:
     for question in questions:
         tracker.answer(question, agent.positions(question.asked))
-
-
-def _without_limit(_: str) -> int:
-    return sys.maxsize
-
-
-def _read_on(logs: CoordinatorLogs, few_bytes: int) -> None:
-    for _ in range(_MOST_READINGS):
-        if logs.read_on() <= few_bytes:
-            break
-
-
-def _named(replayed: Iterable[Replayed]) -> Iterator[tuple[LogName, Replayed]]:
-    return (((each.partition.topic, each.partition.partition), each) for each in replayed)
-
-
-def _high_watermark(replayed: Replayed, current: Mapping[LogName, Current]) -> int:
-    """That of a coordinator's log, by the current replica, else by its own checkpoint."""
-    log = replayed.partition
-    found = current.get((log.topic, log.partition))
-    return replayed.replicated if found is None else found.high_watermark
-
-
-def _commands(cluster: ClusterView, groups: GroupSnapshot, summary: GroupSummary) -> Commands:
-    """The commands for a group: where its coordinator is, or else one of its logs."""
-    facts = groups.groups.get(summary.group)
-    logs = groups.logs
-    rows = groups.rows_of(summary.group)
-    brokers = [log.broker for log in groups.coordinators if facts is not None and log.partition == facts.coordinator]
-    brokers += [int(logs.broker[logs.of_row[row]]) for row in rows[:1]]
-    return Commands(server=server_of_any(map(cluster.broker, brokers)))
-
-
-def _any(_: str) -> bool:
-    return True
-
-
-def _partitions_of(replayed: Replayed, changes: GroupChanges, cluster: ClusterView) -> Iterator[TopicPartition]:
-    """What a log's groups have committed, and what their members are assigned."""
-    for topic, topic_id, number in replayed.places(changes):
-        yield topic or cluster.topic_name(topic_id) or "", number
-    for entry in replayed.assigned(changes):
-        topic, ranges = existing(entry, lambda each: cluster.topic_name(each) or "", lambda name: cluster.partition_count(name) or 0)
-        yield from ((topic, number) for first, last in pairs(ranges) for number in range(first, last + 1))
 
 
 def _unmarked(logs: Sequence[LogName]) -> Iterator[str]:
@@ -535,3 +499,39 @@ def _cut(logs: Iterable[CoordinatorLog]) -> Iterator[str]:
             f"{'its' if one else 'their'} own checkpoint: {format_list(cut, 10)}. The newest commits are missing, so what "
             f"{'its' if one else 'their'} groups have committed is not known, and groups may be missing"
         )
+
+
+def _commands(cluster: ClusterView, groups: GroupSnapshot, summary: GroupSummary) -> Commands:
+    """The commands for a group: where its coordinator is, or else one of its logs."""
+    facts = groups.groups.get(summary.group)
+    logs = groups.logs
+    rows = groups.rows_of(summary.group)
+    brokers = [log.broker for log in groups.coordinators if facts is not None and log.partition == facts.coordinator]
+    brokers += [int(logs.broker[logs.of_row[row]]) for row in rows[:1]]
+    return Commands(server=server_of_any(map(cluster.broker, brokers)))
+
+
+def _commits_seen(replayed: Sequence[Replayed]) -> CommitsSeen:
+    """What all coordinators' logs have of commits, each by the replica that goes furthest; of some of these by the one with most."""
+    best: dict[int, Replayed] = {}
+    for each in (each for each in replayed if each.partition.topic == OFFSETS_TOPIC):
+        other = best.get(each.partition.partition)
+        if other is None or (each.upto, -each.noted.since_ms) > (other.upto, -other.noted.since_ms):
+            best[each.partition.partition] = each
+    last_ms: dict[str, int] = {}
+    for each in replayed:
+        for topic, at_ms in each.noted.last_ms.items():
+            last_ms[topic] = max(last_ms.get(topic, at_ms), at_ms)
+    since = [-1 if each.end > each.upto else each.noted.since_ms for each in best.values()]  # what came before its last segment is gone
+    return CommitsSeen(last_ms=last_ms, since_ms=-1 if min(since, default=0) < 0 else max(since, default=0))
+
+
+def refuse_remote(checkpoints: Collection[QueryCheckpoint]) -> None:
+    """Check that no JVM is needed.
+
+    Raises:
+        UsageError: one of them is on a file system that only Spark's JVM reads.
+    """
+    for each in checkpoints:
+        if each.local is None:
+            raise UsageError(_needs_job(each))

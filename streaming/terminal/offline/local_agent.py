@@ -128,6 +128,11 @@ class LocalAgent:
         return counted
 
 
+def _as_damage(position: Position) -> Position:
+    """A position BEYOND the end as DAMAGED: no process appends to a counted log, so what the high watermark has more is damaged or gone."""
+    return Position(position.offset, PositionState.DAMAGED) if position.state is PositionState.BEYOND else position
+
+
 def count_directory(directory: Path, begin: int, buffer: Bytes, paced: Callable[[int], None]) -> CountedLog:
     """Count a log from an offset on, also while its broker deletes or compacts segments.
 
@@ -155,11 +160,6 @@ def _answered(calls: Iterable[tuple[str, Callable[[], A]]]) -> Iterator[tuple[st
             yield name, call()
         except AgentError as error:
             log.info("a consumer group is shown without what its log shows", extra={"of": name, "error": str(error)})
-
-
-def _as_damage(position: Position) -> Position:
-    """A position BEYOND the end as DAMAGED: no process appends to a counted log, so what the high watermark has more is damaged or gone."""
-    return Position(position.offset, PositionState.DAMAGED) if position.state is PositionState.BEYOND else position
 
 
 class DiskPast:

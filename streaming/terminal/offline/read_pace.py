@@ -30,13 +30,13 @@ class ReadPace:
             self._sleep(self._free_at - now)
 
 
-# --- reads without garbage collection: nearly all objects of a reading are needed to its end. To check them again and again takes a third
-# of the time.
-
-
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switch the garbage collector off meanwhile."""
+    """Switch the garbage collector off meanwhile.
+
+    Reads without garbage collection: nearly all objects of a reading are needed to its end. To check them again and again takes a
+    third of the time.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

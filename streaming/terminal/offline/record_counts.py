@@ -1,5 +1,7 @@
 """The records of each partition in log dirs, counted by the headers of sound batches: as many as consumers would get."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,17 +33,6 @@ from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, names_of, tails_of
 
 _NAMED = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordCounts:
-    """``rows`` of partitions. ``topics`` that have a partition here, or one elsewhere that the metadata knows."""
-
-    rows: tuple[CountRow, ...]
-    doubts: tuple[str, ...]  # what could not be read, understood or counted, and which partitions are not here
-    topics: frozenset[str]
-    unread: tuple[str, ...]  # those of the doubts for which a topic may have one that was not found
-    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs no process holds
 
 
 def count_records(
@@ -101,38 +92,15 @@ def count_records(
         )
 
 
-def _unseen(elsewhere: Sequence[tuple[str, int]] | None, cluster: ClusterView) -> Iterator[str]:
-    """The partitions that have no directory here."""
-    if elsewhere is None:
-        yield no_metadata(cluster, "nothing shows how many partitions there are")
-    elif elsewhere:
-        names = format_list([f"{topic}-{number}" for topic, number in elsewhere], _NAMED)
-        count = len(elsewhere)
-        yield (
-            f"{format_count(count, 'partition')} that the metadata log knows {format_be(count)} not here, and not counted: {names}; "
-            "name the log dirs of the brokers that have them too"
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordCounts:
+    """``rows`` of partitions. ``topics`` that have a partition here, or one elsewhere that the metadata knows."""
 
-
-def _refused(reading: SingleReading, topics: Collection[str], counted: Collection[tuple[str, int]]) -> dict[tuple[str, int], CountRow]:
-    """The partitions of which no other replica was counted and whose directory may not be read."""
-    found: dict[tuple[str, int], CountRow] = {}
-    cluster = reading.agent.cluster
-    for each in reading.agent.watcher.unreadable():
-        topic, number = pair = each.log.topic, each.log.partition
-        wanted = not topics or topic in topics
-        deleted = cluster.known and topic != METADATA_TOPIC and number >= (cluster.partition_count(topic) or 0)
-        if wanted and not deleted and pair not in counted:
-            found[pair] = CountRow(broker=each.log.broker, topic=topic, partition=number, error=f"{format_word(each.path)}: {each.error}")
-    return found
-
-
-def _elsewhere(cluster: ClusterView, topics: Collection[str], here: Collection[tuple[str, int]]) -> tuple[tuple[str, int], ...] | None:
-    if not cluster.known:
-        return None
-    asked = sorted(set(topics or cluster.topic_names()))
-    known = ((topic, number) for topic in asked for number in range(cluster.partition_count(topic) or 0))
-    return tuple(pair for pair in known if pair not in here)
+    rows: tuple[CountRow, ...]
+    doubts: tuple[str, ...]  # what could not be read, understood or counted, and which partitions are not here
+    topics: frozenset[str]
+    unread: tuple[str, ...]  # those of the doubts for which a topic may have one that was not found
+    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs no process holds
 
 
 def _exported(reading: SingleReading, view: View, snapshot: Snapshot) -> Iterator[tuple[CountRow, Tail]]:
@@ -156,6 +124,13 @@ def _exported(reading: SingleReading, view: View, snapshot: Snapshot) -> Iterato
         yield row, tail
 
 
+def _segments(tail: Tail) -> Sequence[Segment]:
+    try:
+        return list_segments(tail.partition.path)
+    except OSError:
+        return ()  # to count it fails as well, and is reported then
+
+
 def _count(row: CountRow, tail: Tail, buffer: Bytes, pace: ReadPace, cluster: ClusterView, holes: list[str]) -> CountRow:
     """Count a log; what it lacks between two segments is added to ``holes``, in sentences."""
     try:
@@ -164,13 +139,6 @@ def _count(row: CountRow, tail: Tail, buffer: Bytes, pace: ReadPace, cluster: Cl
         return _counted(row, counted)
     except (FormatError, OSError) as error:
         return replace(row, error=str(error))
-
-
-def _segments(tail: Tail) -> Sequence[Segment]:
-    try:
-        return list_segments(tail.partition.path)
-    except OSError:
-        return ()  # to count it fails as well, and is reported then
 
 
 def _counted(row: CountRow, counted: CountedLog) -> CountRow:
@@ -195,6 +163,40 @@ def _counted(row: CountRow, counted: CountedLog) -> CountRow:
         remote_offsets=first - row.first_offset,
         error=damage,
     )
+
+
+def _refused(reading: SingleReading, topics: Collection[str], counted: Collection[tuple[str, int]]) -> dict[tuple[str, int], CountRow]:
+    """The partitions of which no other replica was counted and whose directory may not be read."""
+    found: dict[tuple[str, int], CountRow] = {}
+    cluster = reading.agent.cluster
+    for each in reading.agent.watcher.unreadable():
+        topic, number = pair = each.log.topic, each.log.partition
+        wanted = not topics or topic in topics
+        deleted = cluster.known and topic != METADATA_TOPIC and number >= (cluster.partition_count(topic) or 0)
+        if wanted and not deleted and pair not in counted:
+            found[pair] = CountRow(broker=each.log.broker, topic=topic, partition=number, error=f"{format_word(each.path)}: {each.error}")
+    return found
+
+
+def _elsewhere(cluster: ClusterView, topics: Collection[str], here: Collection[tuple[str, int]]) -> tuple[tuple[str, int], ...] | None:
+    if not cluster.known:
+        return None
+    asked = sorted(set(topics or cluster.topic_names()))
+    known = ((topic, number) for topic in asked for number in range(cluster.partition_count(topic) or 0))
+    return tuple(pair for pair in known if pair not in here)
+
+
+def _unseen(elsewhere: Sequence[tuple[str, int]] | None, cluster: ClusterView) -> Iterator[str]:
+    """The partitions that have no directory here."""
+    if elsewhere is None:
+        yield no_metadata(cluster, "nothing shows how many partitions there are")
+    elif elsewhere:
+        names = format_list([f"{topic}-{number}" for topic, number in elsewhere], _NAMED)
+        count = len(elsewhere)
+        yield (
+            f"{format_count(count, 'partition')} that the metadata log knows {format_be(count)} not here, and not counted: {names}; "
+            "name the log dirs of the brokers that have them too"
+        )
 
 
 def counted_page(counts: RecordCounts, query: str, at_ms: int) -> CountPage:

@@ -3,6 +3,8 @@
 The windows are bounded, in bytes on the disk and after decompression. What a read alone brought into the page cache, it releases again.
 """
 
+from __future__ import annotations
+
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -36,23 +38,6 @@ _ASIDE_MS = 600_000  # clocks differ, and a producer may try again
 _BACK_MS = 100  # a record that several threads send comes a little late
 
 
-@dataclass(slots=True)
-class Sample:
-    """What was read of a topic. ``total``: the bytes of the segments it was taken from. ``left_out``: batches, by the reason."""
-
-    total: int = 0
-    taken: list[float] = field(default_factory=lambda: [0.0] * WINDOWS)  # bytes of the batches of each window
-    batches: int = 0
-    records: int = 0
-    codecs: Counter[int] = field(default_factory=Counter)  # their bytes
-    producers: dict[tuple[str, int, int], Sent] = field(default_factory=dict)  # by directory, producer id and epoch
-    unnamed: int = 0  # batches without a producer id
-    append_time: int = 0  # batches with the broker's times
-    back: int = 0  # records from before the one sent before them
-    doubtful: int = 0  # batches whose times hardly are those of sending: too far apart, or not from when their file was written
-    left_out: Counter[str] = field(default_factory=Counter)
-
-
 def sample(logs: Sequence[Sequence[Segment]], most: int, buffer: Bytes, paced: Callable[[int], None]) -> Sample:
     """Read a topic.
 
@@ -84,6 +69,23 @@ def sample(logs: Sequence[Sequence[Segment]], most: int, buffer: Bytes, paced: C
     return found
 
 
+@dataclass(slots=True)
+class Sample:
+    """What was read of a topic. ``total``: the bytes of the segments it was taken from. ``left_out``: batches, by the reason."""
+
+    total: int = 0
+    taken: list[float] = field(default_factory=lambda: [0.0] * WINDOWS)  # bytes of the batches of each window
+    batches: int = 0
+    records: int = 0
+    codecs: Counter[int] = field(default_factory=Counter)  # their bytes
+    producers: dict[tuple[str, int, int], Sent] = field(default_factory=dict)  # by directory, producer id and epoch
+    unnamed: int = 0  # batches without a producer id
+    append_time: int = 0  # batches with the broker's times
+    back: int = 0  # records from before the one sent before them
+    doubtful: int = 0  # batches whose times hardly are those of sending: too far apart, or not from when their file was written
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
 def _size(segment: Segment) -> int:
     """Without the zeros of a preallocated file; 0 if it is gone."""
     try:
@@ -91,36 +93,6 @@ def _size(segment: Segment) -> int:
             return written_end(file, 0)
     except OSError:
         return 0
-
-
-def _read(segment: Segment, first: int, last: int, buffer: Bytes, paced: Callable[[int], None], reader: "_Window") -> None:
-    """Hand the batches to the reader that begin in ``[first, last)`` of a segment."""
-    at = first
-    try:
-        with segment.open() as file:
-            at, offset = start_at(file, first)
-            if first - at > _LEAD_BYTES:
-                reader.leave_out("no index leads there", segment, first)
-                return
-            piece = buffer[: min(len(buffer), last - at + _SLACK_BYTES)]
-            for start, scanned in walk_on(file, at, offset, piece, spare_cache=True):
-                paced(scanned.end)
-                at, offset = start + scanned.end, int(scanned.batches.last_offset[-1]) + 1
-                held = piece
-                if scanned.end > len(piece):  # one batch, of which nothing but the header was needed
-                    held = buffer[: scanned.end]
-                    if file.read_into(held, start, spare_cache=True) < scanned.end:
-                        reader.leave_out("larger than what is read at once", segment, start)
-                        continue
-                for position, magic in zip(scanned.batches.positions.tolist(), scanned.batches.magic.tolist(), strict=True):
-                    if first <= start + position < last:
-                        reader.take(segment, start, position, magic, held)
-                if at >= last:
-                    return
-            if flaw := scan_on(file, at, offset, piece).flaw:
-                reader.leave_out("damaged", segment, at, flaw)
-    except OSError as error:
-        reader.leave_out("not to be read", segment, at, str(error))
 
 
 @dataclass(slots=True)
@@ -200,3 +172,33 @@ class _Window:
             sent.stamps.append(stamp)
             sent.bodies.append(body)
         sent.windows += [self.number] * len(records)
+
+
+def _read(segment: Segment, first: int, last: int, buffer: Bytes, paced: Callable[[int], None], reader: _Window) -> None:
+    """Hand the batches to the reader that begin in ``[first, last)`` of a segment."""
+    at = first
+    try:
+        with segment.open() as file:
+            at, offset = start_at(file, first)
+            if first - at > _LEAD_BYTES:
+                reader.leave_out("no index leads there", segment, first)
+                return
+            piece = buffer[: min(len(buffer), last - at + _SLACK_BYTES)]
+            for start, scanned in walk_on(file, at, offset, piece, spare_cache=True):
+                paced(scanned.end)
+                at, offset = start + scanned.end, int(scanned.batches.last_offset[-1]) + 1
+                held = piece
+                if scanned.end > len(piece):  # one batch, of which nothing but the header was needed
+                    held = buffer[: scanned.end]
+                    if file.read_into(held, start, spare_cache=True) < scanned.end:
+                        reader.leave_out("larger than what is read at once", segment, start)
+                        continue
+                for position, magic in zip(scanned.batches.positions.tolist(), scanned.batches.magic.tolist(), strict=True):
+                    if first <= start + position < last:
+                        reader.take(segment, start, position, magic, held)
+                if at >= last:
+                    return
+            if flaw := scan_on(file, at, offset, piece).flaw:
+                reader.leave_out("damaged", segment, at, flaw)
+    except OSError as error:
+        reader.leave_out("not to be read", segment, at, str(error))

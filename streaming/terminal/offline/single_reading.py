@@ -186,9 +186,9 @@ def _unended(view: View) -> set[int]:
     return {late.log for late in view.logs.late if late.verdict in _UNENDED}
 
 
-def names_of(view: View, snapshot: Snapshot) -> list[str]:
-    """The topics of the logs that are exported, in their order."""
-    return [snapshot.topic_names[topic] for topic in view.logs.columns["topic"].tolist()]
+def _directories(reading: SingleReading, view: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
+    tails = tails_of(reading, view, snapshot)
+    return [tail.partition.path for item in items if (tail := tails[item]) is not None]
 
 
 def tails_of(reading: SingleReading, view: View, snapshot: Snapshot) -> list[Tail | None]:
@@ -199,9 +199,9 @@ def tails_of(reading: SingleReading, view: View, snapshot: Snapshot) -> list[Tai
     return [tails.get(LogKey(*key)) for key in keys]
 
 
-def _directories(reading: SingleReading, view: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
-    tails = tails_of(reading, view, snapshot)
-    return [tail.partition.path for item in items if (tail := tails[item]) is not None]
+def names_of(view: View, snapshot: Snapshot) -> list[str]:
+    """The topics of the logs that are exported, in their order."""
+    return [snapshot.topic_names[topic] for topic in view.logs.columns["topic"].tolist()]
 
 
 def judged(

@@ -1,5 +1,7 @@
 """Where `top` gets its answers: from a job, or from log dirs by one reading, kept until another one is asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -17,32 +19,48 @@ from streaming.terminal.top.questions import Answer, Content, Detail, DetailAnsw
 if TYPE_CHECKING:  # it imports what reads the disk, which a job's screen does not need
     from streaming.pages.api.state import State
 
-# --- answers from a job: its lists and details, sorted, filtered and cut to pages by the job.
-
 
 M = TypeVar("M", bound=Message)
 
 
-class JobCall(Protocol):
-    """Asks the job for what is at a path; None if there is nothing. Raises `SegtailError`."""
+class DirSource:
+    """Asks a reading what a job is asked, by the same paths. ``read``: reads the log dirs. Raises `SegtailError`."""
 
-    def __call__(self, path: str, kind: type[M], /) -> M | None: ...
+    name = "the log dirs"
+
+    def __init__(self, read: Callable[[], State]) -> None:
+        self._read = read
+        self._state: State | None = None
+
+    def ask(self, question: Question, *, again: bool) -> Answer:
+        """Answer from the last reading, or from a new one; see `AnswerSource`."""
+        if again or self._state is None:
+            self._state = self._read()
+        state = self._state
+
+        def find(path: str, kind: type[M]) -> M | None:
+            message = _message(state, path)
+            return message if isinstance(message, kind) else None
+
+        return JobSource(self.name, find).ask(question, again=again)
 
 
-def page_at(name: str, ask: JobCall, path: str, kind: type[M]) -> M:
-    """What is at a path that every job has.
-
-    Raises:
-        UsageError: there is nothing.
-    """
-    page = ask(path, kind)
-    if page is None:
-        raise UsageError(f"{name} has no {path.partition('?')[0]}: its version may be an earlier one, or it is no job")
-    return page
+def _message(state: State, path: str) -> Message | None:
+    """What a job would answer at a path with its query."""
+    where, _, query = path.partition("?")
+    if (message := state.answer(where, query)) is not None:
+        return message
+    *_, topic, last = map(unquote, where.split("/"))
+    if where.startswith(f"{PARTITIONS_PATH}/"):
+        return state.partition(topic, int(last))
+    return state.group(last, query)
 
 
 class JobSource:
-    """A job, by a function that asks it."""
+    """A job, by a function that asks it.
+
+    Answers from a job: its lists and details, sorted, filtered and cut to pages by the job.
+    """
 
     def __init__(self, name: str, ask: JobCall) -> None:
         self.name = name
@@ -87,6 +105,24 @@ class JobSource:
         )
 
 
+class JobCall(Protocol):
+    """Asks the job for what is at a path; None if there is nothing. Raises `SegtailError`."""
+
+    def __call__(self, path: str, kind: type[M], /) -> M | None: ...
+
+
+def page_at(name: str, ask: JobCall, path: str, kind: type[M]) -> M:
+    """What is at a path that every job has.
+
+    Raises:
+        UsageError: there is nothing.
+    """
+    page = ask(path, kind)
+    if page is None:
+        raise UsageError(f"{name} has no {path.partition('?')[0]}: its version may be an earlier one, or it is no job")
+    return page
+
+
 def _query(question: ListQuestion) -> str:
     order = {"sort": question.sort, "order": DESC if question.descending else ASC} if question.sort else {}
     words = {name: word for name, word in (("filter", question.filter), ("use", question.use)) if word}
@@ -106,36 +142,3 @@ def _notes(page: Message) -> Iterator[str]:
     if isinstance(page, EventPage):
         yield f"Changes since {format_time(page.since_ms)}." if page.since_ms >= 0 else "Only a running job sees what else changes."
         yield admin_since(page)
-
-
-class DirSource:
-    """Asks a reading what a job is asked, by the same paths. ``read``: reads the log dirs. Raises `SegtailError`."""
-
-    name = "the log dirs"
-
-    def __init__(self, read: "Callable[[], State]") -> None:
-        self._read = read
-        self._state: State | None = None
-
-    def ask(self, question: Question, *, again: bool) -> Answer:
-        """Answer from the last reading, or from a new one; see `AnswerSource`."""
-        if again or self._state is None:
-            self._state = self._read()
-        state = self._state
-
-        def find(path: str, kind: type[M]) -> M | None:
-            message = _message(state, path)
-            return message if isinstance(message, kind) else None
-
-        return JobSource(self.name, find).ask(question, again=again)
-
-
-def _message(state: "State", path: str) -> Message | None:
-    """What a job would answer at a path with its query."""
-    where, _, query = path.partition("?")
-    if (message := state.answer(where, query)) is not None:
-        return message
-    *_, topic, last = map(unquote, where.split("/"))
-    if where.startswith(f"{PARTITIONS_PATH}/"):
-        return state.partition(topic, int(last))
-    return state.group(last, query)

@@ -21,6 +21,45 @@ FINE, FOUND, NOT_KNOWN = 0, 3, 4
 """Exit status."""
 
 
+def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str]:
+    """The same without a table, for screen readers, pipes and dumb terminals: the names of the columns are in each line."""
+    status, times = answer.status, Times(rows.at_ms, relative)
+    if status.not_current:
+        yield f"not current: {plain(status.not_current)}"
+    yield f"verdict: {plain(status.verdict)}"
+    yield f"freshness: {plain(status.freshness)}"
+    yield from (f"not known: {plain(text)}" for text in status.doubts)
+    count = f"{len(rows.rows):,} of {rows.matched:,}" if len(rows.rows) < rows.matched else f"{rows.matched:,}"
+    yield f"{rows.question.view}: {count if rows.matched or status.start is None else 'none known yet'}"
+    noun = "retention" if rows.question.view is ListName.RETENTION else rows.question.view.removesuffix("s")
+    for row in rows.rows:
+        if isinstance(row, Problem):
+            yield f"{noun}: {row.gravity}: {plain(row.what)}"
+            yield from (f"  {label}: {plain(text)}" for label, text in _about(row, times) if text)
+        else:
+            yield f"{noun}: {', '.join(_cells(row, rows, times))}"
+    yield from (f"note: {plain(text)}" for text in rows.notes)
+
+
+def _about(row: Problem, times: Times) -> Iterator[tuple[str, str]]:
+    """What is to be said of a problem, each with its label; "" for what is not known."""
+    yield "since", times.of(row.since_ms) if row.since_ms >= 0 else ""
+    yield "due", times.deadline(row.deadline_ms) if row.deadline_ms >= 0 else ""
+    yield "holds back", row.holds_back
+    yield from (("follows", text) for text in following(row))
+    yield "command", row.command
+    yield "no command", "" if row.command else row.no_command
+
+
+def _cells(row: Row, rows: Rows, times: Times) -> Iterator[str]:
+    first, *rest = LISTS[rows.question.view].text_columns
+    yield plain(first.cell_in(row, times).text)
+    for column in rest:
+        text = plain(column.cell_in(row, times).text)
+        if text not in (NONE, "") and column.unit is not Unit.CURVE:
+            yield f"{column.heading.lower()} {text}"
+
+
 def exit_status(status: Status) -> int:
     """0 if nothing is wrong, 3 if a problem is critical or a warning, 4 if nothing is found and not everything can be told."""
     if status.severity in (CRITICAL, WARNING) or status.critical > 0 or status.warning > 0:
@@ -48,45 +87,6 @@ def table(state: ScreenState, answer: Answer, rows: Rows) -> Iterator[Text]:
     if (rest := rows.matched - rows.offset - len(rows.rows)) > 0:
         yield Text(f"and {rest:,} more: --limit shows them")
     yield from (Text(line) for note in rows.notes for line in wrapped(plain(note), state.width))
-
-
-def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str]:
-    """The same without a table, for screen readers, pipes and dumb terminals: the names of the columns are in each line."""
-    status, times = answer.status, Times(rows.at_ms, relative)
-    if status.not_current:
-        yield f"not current: {plain(status.not_current)}"
-    yield f"verdict: {plain(status.verdict)}"
-    yield f"freshness: {plain(status.freshness)}"
-    yield from (f"not known: {plain(text)}" for text in status.doubts)
-    count = f"{len(rows.rows):,} of {rows.matched:,}" if len(rows.rows) < rows.matched else f"{rows.matched:,}"
-    yield f"{rows.question.view}: {count if rows.matched or status.start is None else 'none known yet'}"
-    noun = "retention" if rows.question.view is ListName.RETENTION else rows.question.view.removesuffix("s")
-    for row in rows.rows:
-        if isinstance(row, Problem):
-            yield f"{noun}: {row.gravity}: {plain(row.what)}"
-            yield from (f"  {label}: {plain(text)}" for label, text in _about(row, times) if text)
-        else:
-            yield f"{noun}: {', '.join(_cells(row, rows, times))}"
-    yield from (f"note: {plain(text)}" for text in rows.notes)
-
-
-def _cells(row: Row, rows: Rows, times: Times) -> Iterator[str]:
-    first, *rest = LISTS[rows.question.view].text_columns
-    yield plain(first.cell_in(row, times).text)
-    for column in rest:
-        text = plain(column.cell_in(row, times).text)
-        if text not in (NONE, "") and column.unit is not Unit.CURVE:
-            yield f"{column.heading.lower()} {text}"
-
-
-def _about(row: Problem, times: Times) -> Iterator[tuple[str, str]]:
-    """What is to be said of a problem, each with its label; "" for what is not known."""
-    yield "since", times.of(row.since_ms) if row.since_ms >= 0 else ""
-    yield "due", times.deadline(row.deadline_ms) if row.deadline_ms >= 0 else ""
-    yield "holds back", row.holds_back
-    yield from (("follows", text) for text in following(row))
-    yield "command", row.command
-    yield "no command", "" if row.command else row.no_command
 
 
 def as_json(answer: Answer, rows: Rows) -> str:

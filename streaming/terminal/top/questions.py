@@ -1,5 +1,7 @@
 """What is asked for a screen, and what comes back: a list in the order that was asked for, or one thing in detail."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -11,6 +13,15 @@ from streaming.broker.protocol.status_json import ClusterEvent, Problem, Status
 
 Row = Problem | PartitionRow | TransactionRow | RetentionRow | GroupSummary | ClusterEvent
 Detail = PartitionDetail | GroupDetail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetailQuestion:
+    """One thing in detail: a partition, or a group if ``topic`` is ""."""
+
+    topic: str = ""
+    partition: int = -1
+    group: str = ""
 
 
 class ListName(StrEnum):
@@ -27,6 +38,24 @@ class ListName(StrEnum):
 VIEWS = tuple(ListName)
 
 
+class AnswerSource(Protocol):
+    """What answers: a job, or log dirs that are read."""
+
+    name: str
+    """How it is called in sentences: ``the job at 127.0.0.1:9712``."""
+
+    def ask(self, question: Question, *, again: bool) -> Answer:
+        """Answer.
+
+        Args:
+            again: what was read before does not count any more.
+
+        Raises:
+            SegtailError: there is no answer. The message says why.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuestion:
     """Some rows of a view."""
@@ -38,15 +67,6 @@ class ListQuestion:
     use: str = ""  # of groups alone, words of `GroupUse` with commas between them; "" for all
     offset: int = 0
     limit: int = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DetailQuestion:
-    """One thing in detail: a partition, or a group if ``topic`` is ""."""
-
-    topic: str = ""
-    partition: int = -1
-    group: str = ""
 
 
 Question = ListQuestion | DetailQuestion
@@ -88,21 +108,3 @@ class Answer:
 
     status: Status
     content: Content
-
-
-class AnswerSource(Protocol):
-    """What answers: a job, or log dirs that are read."""
-
-    name: str
-    """How it is called in sentences: ``the job at 127.0.0.1:9712``."""
-
-    def ask(self, question: Question, *, again: bool) -> Answer:
-        """Answer.
-
-        Args:
-            again: what was read before does not count any more.
-
-        Raises:
-            SegtailError: there is no answer. The message says why.
-        """
-        ...

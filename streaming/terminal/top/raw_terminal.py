@@ -27,48 +27,17 @@ _NAMES = {
 _ONE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1bO[ -~]|\x1b(?=[^\[O])|[^\x1b]")
 """One key: a control sequence, whatever it is, or a character. A key with Alt is an escape and that key."""
 
-
-def decode(data: bytes, *, final: bool = False) -> tuple[tuple[str, ...], bytes]:
-    """Split bytes into keys, and what may be the beginning of one more.
-
-    Args:
-        final: nothing follows for now, so that an escape alone is the key ``esc``.
-
-    Returns:
-        The keys, a character or a name of several letters each; and the bytes to put before those that come next. Keys that have no
-        meaning here are left out.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    text = decoder.decode(data, final)
-    rest = decoder.getstate()[0]
-    keys, position = [], 0
-    while match := _ONE.match(text, position):
-        keys.append(match[0])
-        position = match.end()
-    left = text[position:]
-    if final:  # of a sequence that is not whole nothing is left, except for the two keys that look like the beginning of one
-        keys, left = keys + {"\x1b": ["\x1b"], "\x1bO": ["\x1b", "O"]}.get(left, []), ""
-    named = (_NAMES.get(each, each if len(each) == 1 and each.isprintable() else "") for each in keys)
-    return tuple(each for each in named if each), left.encode() + rest
-
-
 _BEGIN = "\x1b[?1049h\x1b[?7l\x1b[2J"
+
 _END = "\x1b[?7h\x1b[0m\x1b[?1049l"
 """Another screen, whose lines are not wrapped; and back to the one before."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
+
 _ESCAPE_SECONDS = 0.05
 """After an escape, the rest of a key's bytes comes within this time."""
 
 _Handler = Callable[[int, FrameType | None], Any] | int | None
-
-
-class Ended(Exception):  # noqa: N818 - it is the end that a signal asked for, and no error
-    """A signal asks for the end; ``number`` is the signal's."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 class RawTerminal:
@@ -168,3 +137,35 @@ class RawTerminal:
 
 def _noted(_number: int, _frame: FrameType | None) -> None:
     """Python writes the signal's number into the pipe; a handler has to be there for that."""
+
+
+def decode(data: bytes, *, final: bool = False) -> tuple[tuple[str, ...], bytes]:
+    """Split bytes into keys, and what may be the beginning of one more.
+
+    Args:
+        final: nothing follows for now, so that an escape alone is the key ``esc``.
+
+    Returns:
+        The keys, a character or a name of several letters each; and the bytes to put before those that come next. Keys that have no
+        meaning here are left out.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    text = decoder.decode(data, final)
+    rest = decoder.getstate()[0]
+    keys, position = [], 0
+    while match := _ONE.match(text, position):
+        keys.append(match[0])
+        position = match.end()
+    left = text[position:]
+    if final:  # of a sequence that is not whole nothing is left, except for the two keys that look like the beginning of one
+        keys, left = keys + {"\x1b": ["\x1b"], "\x1bO": ["\x1b", "O"]}.get(left, []), ""
+    named = (_NAMES.get(each, each if len(each) == 1 and each.isprintable() else "") for each in keys)
+    return tuple(each for each in named if each), left.encode() + rest
+
+
+class Ended(Exception):  # noqa: N818 - it is the end that a signal asked for, and no error
+    """A signal asks for the end; ``number`` is the signal's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number

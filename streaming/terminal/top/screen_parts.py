@@ -32,6 +32,54 @@ _STYLES = {"critical": "bold red", "warning": f"bold {WARNING_COLOUR}", "info": 
 _KEYS = "? help  / filter  enter opens  c copies the command  p pauses  q quits"
 _FEW_KEYS = "? help  q quits"
 
+_WHAT_KEYS_DO = (
+    ("1 to 6, tab", "problems, partitions, transactions, retention, groups, events"),
+    ("up, down, j, k", "the next row; PgUp, PgDn, Home, End by pages"),
+    ("enter", "open the row: a problem with its command, a partition with its segments, a group with its verdicts"),
+    ("esc", "back; in a list it clears the filter, and --use"),
+    ("/", "filter: rows that hold the text; enter keeps it, esc clears it"),
+    ("shift and letter", "sort by the column in whose heading that letter is underlined; again: the other way"),
+    ("c", "copy the command of the row to the clipboard (OSC 52), and show it"),
+    ("t", "times as ages or as ISO 8601 in UTC"),
+    ("p", "pause: nothing changes until p again"),
+    ("+, -", "ask less often, more often"),
+    ("r", "ask now; log dirs are read again"),
+    ("?", "this help"),
+    ("q, Ctrl-C", "quit"),
+)
+_MORE = (
+    "The first line says what is wrong, the second how fresh that is. If the first begins with `not current`, everything on the screen is "
+    "as old as the second line says.",
+    "A dash means that a value is not known or that there is none. A question mark after it means that limits are assumed.",
+    "`segtail top --once` prints the same once; `--plain` as labelled lines.",
+)
+_LABEL = 18
+
+
+def resized(state: ScreenState, width: int, height: int) -> ScreenState:
+    """The state in a terminal of another size; the chosen row stays visible."""
+    return scrolled(replace(state, width=max(1, width), height=max(1, height)))
+
+
+def scrolled(state: ScreenState) -> ScreenState:
+    """The same with the cursor on a row that is there, and that row visible."""
+    place, rows = state.place, state.rows
+    last = max(0, rows.matched - 1) if rows else place.cursor
+    cursor = min(max(0, place.cursor), last)
+    page = body_height(state)
+    first = max(min(place.first, cursor, max(0, last + 1 - page)), cursor - page + 1, 0)
+    return state.with_place(replace(place, cursor=cursor, first=first))
+
+
+def body_height(state: ScreenState) -> int:
+    """The lines that are left for rows, without their headings, or for a detail."""
+    headings = 0 if state.helping or state.opened else 1
+    return max(1, _room(state) - headings - preview_height(state))
+
+
+def _room(state: ScreenState) -> int:
+    return state.height - len(head(state)) - len(foot(state))
+
 
 def head(state: ScreenState) -> list[Text]:
     """The lines above: the first says what is wrong, the second how fresh that is."""
@@ -42,45 +90,6 @@ def head(state: ScreenState) -> list[Text]:
         _tabs(state),
         *([Text(cut(line, state.width), "bold") for line in [_conditions(state)] if line]),
     ]
-
-
-def foot(state: ScreenState) -> list[Text]:
-    """The lines below: the message, or the keys and where in the list the screen is."""
-    if state.message:
-        sentence, *command = map(plain, state.message)
-        broken = [piece for line in command for piece in shell_lines(line, state.width)]
-        return [Text(cut(line, state.width), "bold") for line in [*wrapped(sentence, state.width), *broken][: max(1, state.height // 2)]]
-    where = _where(state)
-    keys = next((each for each in (_KEYS, _FEW_KEYS, "") if len(each) + len(where) + 2 <= state.width), "")
-    return [Text(cut(f"{keys}{where:>{max(0, state.width - len(keys))}}", state.width), "dim")]
-
-
-def body_height(state: ScreenState) -> int:
-    """The lines that are left for rows, without their headings, or for a detail."""
-    headings = 0 if state.helping or state.opened else 1
-    return max(1, _room(state) - headings - preview_height(state))
-
-
-def preview_height(state: ScreenState) -> int:
-    """The lines that are kept for the chosen row below a list that would fill a tall screen. A shorter list leaves what it leaves."""
-    room, of_problem = _room(state), state.view is ListName.PROBLEMS
-    parts, least = (2, _LEAST_FOR_PROBLEM) if of_problem else (3, _TALL)
-    is_long = state.rows is not None and state.rows.matched + 1 + of_problem * room // parts > room
-    return room // parts if is_long and room >= least and not (state.helping or state.opened) else 0
-
-
-def _room(state: ScreenState) -> int:
-    return state.height - len(head(state)) - len(foot(state))
-
-
-def severity_style(severity: str) -> str:
-    """The style of a verdict. Its words say the same."""
-    return _STYLES.get(severity, "bold")
-
-
-def verdict_style(status: Status) -> str:
-    """The style of a job's verdict: that of no severity while it starts."""
-    return "bold" if status.start is not None else severity_style(status.severity)
 
 
 def _first_lines(state: ScreenState) -> tuple[str, str, str]:
@@ -98,6 +107,16 @@ def _first_lines(state: ScreenState) -> tuple[str, str, str]:
     if status.not_current:
         return f"not current: {plain(status.not_current)}", f"last known: {verdict}", NOT_CURRENT_STYLE
     return verdict, freshness, verdict_style(status)
+
+
+def verdict_style(status: Status) -> str:
+    """The style of a job's verdict: that of no severity while it starts."""
+    return "bold" if status.start is not None else severity_style(status.severity)
+
+
+def severity_style(severity: str) -> str:
+    """The style of a verdict. Its words say the same."""
+    return _STYLES.get(severity, "bold")
 
 
 def _limited(text: str, state: ScreenState) -> list[str]:
@@ -138,6 +157,17 @@ def _conditions(state: ScreenState) -> str:
     return "  ".join(parts)
 
 
+def foot(state: ScreenState) -> list[Text]:
+    """The lines below: the message, or the keys and where in the list the screen is."""
+    if state.message:
+        sentence, *command = map(plain, state.message)
+        broken = [piece for line in command for piece in shell_lines(line, state.width)]
+        return [Text(cut(line, state.width), "bold") for line in [*wrapped(sentence, state.width), *broken][: max(1, state.height // 2)]]
+    where = _where(state)
+    keys = next((each for each in (_KEYS, _FEW_KEYS, "") if len(each) + len(where) + 2 <= state.width), "")
+    return [Text(cut(f"{keys}{where:>{max(0, state.width - len(keys))}}", state.width), "dim")]
+
+
 def _where(state: ScreenState) -> str:
     rows = state.rows
     if rows is None or state.opened or state.helping:
@@ -145,43 +175,12 @@ def _where(state: ScreenState) -> str:
     return f"{state.place.cursor + 1:,} of {rows.matched:,}" if rows.matched else "none"
 
 
-def resized(state: ScreenState, width: int, height: int) -> ScreenState:
-    """The state in a terminal of another size; the chosen row stays visible."""
-    return scrolled(replace(state, width=max(1, width), height=max(1, height)))
-
-
-def scrolled(state: ScreenState) -> ScreenState:
-    """The same with the cursor on a row that is there, and that row visible."""
-    place, rows = state.place, state.rows
-    last = max(0, rows.matched - 1) if rows else place.cursor
-    cursor = min(max(0, place.cursor), last)
-    page = body_height(state)
-    first = max(min(place.first, cursor, max(0, last + 1 - page)), cursor - page + 1, 0)
-    return state.with_place(replace(place, cursor=cursor, first=first))
-
-
-_WHAT_KEYS_DO = (
-    ("1 to 6, tab", "problems, partitions, transactions, retention, groups, events"),
-    ("up, down, j, k", "the next row; PgUp, PgDn, Home, End by pages"),
-    ("enter", "open the row: a problem with its command, a partition with its segments, a group with its verdicts"),
-    ("esc", "back; in a list it clears the filter, and --use"),
-    ("/", "filter: rows that hold the text; enter keeps it, esc clears it"),
-    ("shift and letter", "sort by the column in whose heading that letter is underlined; again: the other way"),
-    ("c", "copy the command of the row to the clipboard (OSC 52), and show it"),
-    ("t", "times as ages or as ISO 8601 in UTC"),
-    ("p", "pause: nothing changes until p again"),
-    ("+, -", "ask less often, more often"),
-    ("r", "ask now; log dirs are read again"),
-    ("?", "this help"),
-    ("q, Ctrl-C", "quit"),
-)
-_MORE = (
-    "The first line says what is wrong, the second how fresh that is. If the first begins with `not current`, everything on the screen is "
-    "as old as the second line says.",
-    "A dash means that a value is not known or that there is none. A question mark after it means that limits are assumed.",
-    "`segtail top --once` prints the same once; `--plain` as labelled lines.",
-)
-_LABEL = 18
+def preview_height(state: ScreenState) -> int:
+    """The lines that are kept for the chosen row below a list that would fill a tall screen. A shorter list leaves what it leaves."""
+    room, of_problem = _room(state), state.view is ListName.PROBLEMS
+    parts, least = (2, _LEAST_FOR_PROBLEM) if of_problem else (3, _TALL)
+    is_long = state.rows is not None and state.rows.matched + 1 + of_problem * room // parts > room
+    return room // parts if is_long and room >= least and not (state.helping or state.opened) else 0
 
 
 def help_lines(width: int) -> list[str]:

@@ -112,6 +112,10 @@ class ScreenState:
         return bool(self.error) or (self.every > 0 and self.now - self.answered > _LATE_ANSWERS * self.every + _LATE_SECONDS)
 
 
+def _without_limit(wanted: Question) -> Question:
+    return replace(wanted, limit=0) if isinstance(wanted, ListQuestion) else wanted
+
+
 def question(state: ScreenState) -> Question:
     """What has to be asked for this screen. The part of a list changes in steps, so that not every key asks again."""
     if state.opened and (subject := state.opened[-1].subject) is not None:
@@ -134,7 +138,3 @@ def key_of(row: Row) -> str:
         return row.id or f"{row.kind} {row.broker} {row.topic}-{row.partition} {row.group} {row.log_dir} {row.agent}"
     fields = ("broker", "topic", "partition", "producer_id", "first_offset", "group", "kind", "at_ms", "problem")
     return " ".join(str(getattr(row, field, "")) for field in fields)
-
-
-def _without_limit(wanted: Question) -> Question:
-    return replace(wanted, limit=0) if isinstance(wanted, ListQuestion) else wanted
