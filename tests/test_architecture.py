@@ -198,6 +198,24 @@ def test_only_one_module_spells_the_names_of_checkpoints() -> None:
     assert spelled - {"broker/disk/kafka_files.py", "spark/job/job.py", "terminal/cli/group_source.py"} == {"kafka/formats/names.py"}
 
 
+def _late(path: Path) -> Iterator[str]:
+    """Loggers and constants of a module that stand below a definition of it that they do not need."""
+    defined: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and defined:
+            names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+            if names & defined:
+                defined |= names  # what needs it may stand below, too
+            else:
+                yield f"{path.relative_to(PACKAGE)}:{node.lineno}"
+
+
+def test_loggers_and_constants_stand_above_what_is_defined() -> None:
+    assert [late for path in PACKAGE.rglob("*.py") for late in _late(path)] == []
+
+
 def test_kafka_s_layout_is_known_in_kafka_alone() -> None:
     """Everything that Kafka writes is big-endian: who reads such numbers elsewhere knows a position inside of Kafka's bytes."""
     jvm = "spark/job/jvm.py"  # the port of Py4J's gateway
