@@ -41,7 +41,7 @@ COSTS: Mapping[str, str] = {
     "date_by_broker": "no record, but the timestamps of the producers from then on",
     "reset_to_earliest": _READ_TWICE,
     "reset_to": f"{_READ_TWICE}. It never goes forwards",
-    "abort": "the records of a transaction that no coordinator knows any more: without it nobody reads them, nor what follows",
+    "abort": "the records of a transaction that no coordinator knows any more: without it no consumer reads them, nor what follows",
     "terminate": "the records of the open transaction, as its timeout does; it is given only for one that is stuck",
     "unregister": "what the cluster knows of a broker: only for one that is gone for good, after its partitions were reassigned",
 }
