@@ -115,3 +115,17 @@ def test_a_log_that_is_cut_off_meanwhile_is_read_from_its_beginning(station: Sta
     log.append(state("d", IdState.EMPTY), leader_epoch=1)
     station.look({log.directory})
     assert reported(station.events[began:]) == [[("a", "Ongoing", 0), ("b", "Empty", 1), ("c", "Ongoing", 2), ("d", "Empty", 3)]]
+
+
+def test_one_that_is_cut_off_and_has_grown_as_far_again_is_read_from_its_beginning(station: Station, log: PartitionLog) -> None:
+    missed(station)
+    began = len(station.events)
+    for _ in range(4):
+        assert station.turn(budget=2)  # a segment of it
+    log.truncate(3)
+    for name in ("d", "e"):
+        log.append(state(name, IdState.EMPTY), leader_epoch=1)
+    station.look({log.directory})
+    assert reported(station.events[began:]) == [
+        [("a", "Ongoing", 0), ("b", "Empty", 1), ("c", "Ongoing", 2), ("d", "Empty", 3), ("e", "Empty", 4)]
+    ]
